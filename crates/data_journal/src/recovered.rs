@@ -170,6 +170,12 @@ impl Recovered {
         !(self.targets.iter().all(has_blocks) && self.trees().all(has_files))
     }
 
+    /// Did each session end by itself?
+    #[must_use]
+    pub fn have_all_ended(&self) -> bool {
+        self.is_clean && self.exact_from == 0
+    }
+
     /// A target by the number in its stamps.
     #[must_use]
     pub fn target(&self, device: u64) -> Option<&RecoveredTarget> {

@@ -19,6 +19,39 @@ struct Cell {
     flushed_version: u16,
 }
 
+/// The cells of a chunk.
+#[derive(Debug)]
+enum Cells {
+    /// All are the same: a journal may tell of any number of blocks in one record.
+    Same(Cell),
+    Each(Box<[Cell]>),
+}
+
+impl Cells {
+    /// Those that a change of all of them has to change.
+    fn all(&mut self) -> &mut [Cell] {
+        match self {
+            Self::Same(cell) => std::slice::from_mut(cell),
+            Self::Each(cells) => cells,
+        }
+    }
+
+    /// Each on its own.
+    fn each(&mut self) -> &mut [Cell] {
+        if let Self::Same(cell) = self {
+            *self = Self::Each(vec![*cell; 256].into_boxed_slice());
+        }
+        self.all()
+    }
+
+    fn get(&self, within: usize) -> Cell {
+        match self {
+            Self::Same(cell) => *cell,
+            Self::Each(cells) => cells.get(within).copied().unwrap_or_default(),
+        }
+    }
+}
+
 /// How many chunks of cells take half of this machine's memory: a journal may say anything.
 fn chunks_max() -> usize {
     let info = rustix::system::sysinfo();
@@ -119,7 +152,7 @@ pub(crate) struct TargetReplay {
     /// Sessions that knew it had other blocks; what they say is not used.
     pub(crate) other_blocks: Option<u64>,
     pub(crate) is_synchronous: bool,
-    cells: BTreeMap<u64, Box<[Cell]>>,
+    cells: BTreeMap<u64, Cells>,
     /// Number of the next write when the checkpoint that is being read began.
     dump_sequence: u64,
     /// How many covered parts are over.
@@ -142,16 +175,25 @@ impl TargetReplay {
         }
         for (chunk, cells) in self.cells.range_mut(first / CHUNK..=(end - 1) / CHUNK) {
             let blocks = *chunk * CHUNK..;
+            if first <= blocks.start && end - blocks.start >= CHUNK {
+                cells.all().iter_mut().for_each(&mut change);
+                continue;
+            }
             blocks
-                .zip(cells.iter_mut())
+                .zip(cells.each().iter_mut())
                 .filter(|(block, _)| (first..end).contains(block))
                 .for_each(|(_, cell)| change(cell));
         }
     }
 
     /// Changes the cells of blocks that the target has; those that are not there yet are made where there is `room` for chunks of them.
-    /// False: there is not enough.
-    fn each(&mut self, first: u64, count: u64, room: &mut usize, mut change: impl FnMut(u64, &mut Cell)) -> bool {
+    /// False: there is not enough. `is_same`: the change is the same for all of them.
+    fn each(
+        &mut self,
+        (first, count, is_same): (u64, u64, bool),
+        room: &mut usize,
+        mut change: impl FnMut(u64, &mut Cell),
+    ) -> bool {
         let end = first.saturating_add(count).min(self.blocks());
         if end.saturating_sub(first) / CHUNK > *room as u64 {
             return false;
@@ -165,9 +207,15 @@ impl TargetReplay {
                 Entry::Vacant(_) if *room == 0 => return false,
                 Entry::Vacant(place) => {
                     *room -= 1;
-                    place.insert(vec![Cell::default(); 256].into_boxed_slice())
+                    place.insert(Cells::Same(Cell::default()))
                 }
             };
+            if is_same && of_chunk - block == CHUNK {
+                cells.all().iter_mut().for_each(|cell| change(block, cell));
+                block = of_chunk;
+                continue;
+            }
+            let cells = cells.each();
             for block in block..of_chunk {
                 let within = usize::try_from(block % CHUNK).unwrap_or(usize::MAX);
                 if let Some(cell) = cells.get_mut(within) {
@@ -227,7 +275,7 @@ impl Replay {
     /// What was not flushed is not promised any more.
     fn power_cut(&mut self) {
         for target in self.targets.values_mut() {
-            for cell in target.cells.values_mut().flatten() {
+            for cell in target.cells.values_mut().flat_map(Cells::all) {
                 cell.done = cell.flushed;
                 cell.done_version = cell.flushed_version;
             }
@@ -245,7 +293,7 @@ impl Replay {
         self.trees.gap(header);
         for target in header.targets.iter().filter(|target| target.is_trimmed) {
             let Some(known) = self.targets.get_mut(&target.device) else { continue };
-            for cell in known.cells.values_mut().flatten() {
+            for cell in known.cells.values_mut().flat_map(Cells::all) {
                 cell.done.may_be_zero();
                 cell.flushed.may_be_zero();
             }
@@ -282,7 +330,7 @@ impl Replay {
         let fits = match record.kind {
             Kind::Done => {
                 let floor = Floor::write(session, record.sequence);
-                target.each(first, count, room, |_, cell| set(cell, floor, record.version))
+                target.each((first, count, true), room, |_, cell| set(cell, floor, record.version))
             }
             Kind::Failed => {
                 target.known(first, count, |cell| {
@@ -300,17 +348,18 @@ impl Replay {
             }
             Kind::Trimmed if record.is_ok => {
                 let floor = Floor::trim(session, record.sequence);
-                target.each(first, count, room, |_, cell| set(cell, floor, 0))
+                target.each((first, count, true), room, |_, cell| set(cell, floor, 0))
             }
             Kind::Same => {
                 target.dump_sequence = record.sequence;
-                Floor::of_state(record.version, session, record.sequence)
-                    .is_none_or(|(floor, version)| target.each(first, count, room, |_, cell| set(cell, floor, version)))
+                Floor::of_state(record.version, session, record.sequence).is_none_or(|(floor, version)| {
+                    target.each((first, count, true), room, |_, cell| set(cell, floor, version))
+                })
             }
             Kind::Packed => {
                 let (states, _) = states.as_chunks::<2>();
                 let sequence = target.dump_sequence;
-                target.each(first, count, room, |block, cell| {
+                target.each((first, count, false), room, |block, cell| {
                     let at = usize::try_from(block - first).unwrap_or(usize::MAX);
                     let state = states.get(at).map_or(0, |state| u16::from_le_bytes(*state));
                     if let Some((floor, version)) = Floor::of_state(state, session, sequence) {
@@ -335,17 +384,16 @@ impl TargetReplay {
     /// One behind the last block of which something is known.
     pub(crate) fn end(&self) -> u64 {
         let is_known = |cell: &Cell| cell.done.is_some() || cell.flushed.is_some();
-        let last = self
-            .cells
-            .iter()
-            .rev()
-            .find_map(|(chunk, cells)| Some(chunk * CHUNK + cells.iter().rposition(is_known)? as u64 + 1));
+        let last = self.cells.iter().rev().find_map(|(chunk, cells)| {
+            Some(chunk * CHUNK + (0..256).rposition(|at| is_known(&cells.get(at)))? as u64 + 1)
+        });
         last.unwrap_or(0)
     }
 
     /// Every block of which something is known after a crash of this kind, with what must be found there.
     pub(crate) fn floors(&self, crash: Crash) -> impl Iterator<Item = (u64, Floor, u16)> {
-        let cells = self.cells.iter().flat_map(|(chunk, cells)| (*chunk * CHUNK..).zip(cells.iter().copied()));
+        let cells = self.cells.iter();
+        let cells = cells.flat_map(|(chunk, cells)| (*chunk * CHUNK..).zip((0..256).map(|at| cells.get(at))));
         cells.filter_map(move |(block, cell)| {
             let is_flushed = cell.done.is_same_operation(cell.flushed);
             let (mut floor, version) = match crash {

@@ -20,8 +20,8 @@ use validation::{
 
 /// Blocks that are looked at in one go.
 const STRIDE: u64 = 1 << 20;
-/// A target is no larger, whatever a journal says.
-const SIZE_MAX: u64 = 1 << 50;
+/// Blocks behind the end of the target that are looked at one by one; what a journal says may be of any number.
+const BEHIND: u64 = 1 << 16;
 /// Groups of damaged blocks that are told.
 const GROUPS: usize = 20;
 
@@ -38,8 +38,32 @@ pub(super) struct Promised {
     validation: TargetValidation,
     reports: Arc<Reports>,
     known: u64,
+    far: Far,
     right: AtomicU64,
     unreadable: AtomicU64,
+}
+
+/// Blocks so far behind the end of the target that they are only counted.
+#[derive(Clone, Copy, Debug)]
+struct Far {
+    /// They must be there.
+    lost: u64,
+    /// They may be empty.
+    empty: u64,
+}
+
+impl Far {
+    /// Those from this block on.
+    fn of(target: &RecoveredTarget, crash: Crash, from: u64, trims_read_zero: bool) -> Self {
+        let mut far = Self { lost: 0, empty: 0 };
+        for (_, floor, _) in target.floors(crash).filter(|(block, ..)| *block >= from) {
+            match floor.allows_zeroes() {
+                true => far.empty += u64::from(trims_read_zero),
+                false => far.lost += 1,
+            }
+        }
+        far
+    }
 }
 
 /// A piece of a target that was read.
@@ -86,12 +110,14 @@ impl Promised {
             )));
         }
         let reports = Arc::new(Reports::default());
+        let size_bytes = reader.size().saturating_add(BEHIND * block_bytes).min(target.size_bytes).max(reader.size());
+        let far = Far::of(target, found.crash(), size_bytes / block_bytes, is_zero_after_trim(&reader.opened));
         let rules = TargetRules {
             target: 0,
             device: target.device,
             // Nothing is written: no run has the number 0.
             runs: vec![0],
-            size_bytes: target.size_bytes.min(SIZE_MAX).max(reader.size()),
+            size_bytes,
             block_bytes,
             compress_ratio: 1.0,
             // A journal does not know of duplicates.
@@ -109,7 +135,8 @@ impl Promised {
             lost: recovered.lost.clone(),
             crash: found.crash(),
             is_clean: recovered.is_clean,
-            known: validation.states().written(),
+            known: validation.states().written() + far.lost + far.empty,
+            far,
             validation,
             reports,
             right: AtomicU64::new(0),
@@ -244,6 +271,8 @@ impl Promised {
                 }
             }
         }
+        self.right.fetch_add(self.far.empty, Ordering::Relaxed);
+        self.reports.add_more(DamageClass::ShortRead, self.far.lost);
     }
 
     /// Damaged blocks that were found since this was last asked.

@@ -32,7 +32,9 @@ impl Floors {
         mut set: impl FnMut(u64, BlockState),
     ) -> Self {
         let mut chunks: HashMap<u64, Box<[AtomicU64]>> = HashMap::new();
-        for (block, floor, version) in recovered.floors(crash) {
+        // What a journal says of blocks behind the end may be of any number of them.
+        let blocks = rules.size_bytes / rules.block_bytes.max(1);
+        for (block, floor, version) in recovered.floors(crash).take_while(|(block, ..)| *block < blocks) {
             // Where a trim leaves anything, nothing can be said of what it may have touched.
             if floor.allows_zeroes() && !rules.trims_read_zero {
                 continue;

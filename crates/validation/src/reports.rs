@@ -158,6 +158,15 @@ impl Reports {
         }
     }
 
+    /// Adds so many of a class of which it is not kept where they are.
+    pub fn add_more(&self, class: DamageClass, blocks: u64) {
+        if blocks > 0 {
+            let mut state = self.lock();
+            *state.counts.entry(class).or_default() += blocks;
+            *state.beyond.entry(class).or_default() += blocks;
+        }
+    }
+
     /// What was added since this was last asked, in the order in which it was found.
     pub fn take(&self) -> Vec<Damage> {
         let mut state = self.lock();

@@ -172,7 +172,7 @@ fn blocks_behind_the_end_are_lost_or_named() {
     std::fs::File::options().write(true).open(&data).unwrap().set_len(512 << 10).unwrap();
     let output = place.run("shrunk", &text.replace(",size=1m", ""), &["--recover-only"]).expect_code(4);
     says(&output, "ends at 512 KiB, and the journal knows 512 KiB of it behind that: they are lost");
-    says(&output, "64 blocks are damaged: 64 short_read");
+    says(&output, "coverage 50.00 %: 64 blocks are damaged: 64 short_read");
     let lost: Vec<u64> = (64..128).map(|block| block * BLOCK).collect();
     assert_eq!(place.addresses("shrunk"), lost);
 }
@@ -211,7 +211,8 @@ fn with_a_lost_write(place: &Place) -> String {
     let text = load(&[(&data, Some(0))]).replace("rdpct=0", "rdpct=0,seekpct=seq");
     place.run("first", &text, &[]).expect_code(0);
     let before = std::fs::read(&data).unwrap();
-    place.run("second", &text, &["--recover"]).expect_code(0);
+    let output = place.run("second", &text, &["--recover"]).expect_code(0);
+    says(&output, "the last write to every block that the journal has must be there\n");
     let at = usize::try_from(100 * BLOCK).unwrap();
     put(&data, at as u64, &before[at..][..usize::try_from(BLOCK).unwrap()]);
     text
@@ -274,6 +275,47 @@ fn what_a_later_execution_wrote_is_called_so_each_time() {
     }
 }
 
+/// A journal whose program says that a file has such a size and such blocks, and that it wrote so many of them.
+fn false_journal(journal: &Path, data: &Path, (size_bytes, block_bytes): (u64, u64), blocks: u64) {
+    let target = data_journal::JournalTarget {
+        name: "sd1".to_string(),
+        device: validation::device_id(std::fs::canonicalize(data).unwrap().to_str().unwrap()),
+        size_bytes,
+        block_bytes,
+        runs: vec![1],
+        is_synchronous: false,
+        is_trimmed: false,
+        tree: None,
+    };
+    let header = data_journal::SessionHeader::new(5, vec![target]);
+    let written = data_journal::Journal::create(journal, header, data_journal::JournalOptions::default()).unwrap();
+    written.done(0, (0, blocks), 0, |_| Some(4));
+    written.end().unwrap();
+}
+
+#[test]
+fn a_false_size_costs_no_time_for_each_of_its_blocks() {
+    let place = Place::new();
+    let data = place.data("data");
+    std::fs::write(&data, vec![0; 4 << 20]).unwrap();
+    let journal = place.memory.path().join("j");
+    // 32 GiB in blocks of 8 KiB.
+    let (blocks, there) = (1 << 22, 512);
+    false_journal(&journal, &data, (blocks * BLOCK, BLOCK), blocks);
+    let text = load(&[(&data, Some(50))]).replace(",size=1m", "");
+    let output = place.run("only", &text, &["--recover-only"]).expect_code(4);
+    says(
+        &output,
+        &format!("coverage 0.01 %: {blocks} blocks are damaged: {there} zeroes, {} short_read", blocks - there),
+    );
+    assert!(place.addresses("only").len() < 1 << 17);
+    let arguments = ["verify", data.to_str().unwrap(), "--journal", journal.to_str().unwrap(), "--json"];
+    let output = place.scratch.iodyno(&arguments).run().unwrap().expect_code(4);
+    let found: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+    let classes = serde_json::json!({ "zeroes": there, "short_read": blocks - there });
+    assert_eq!((&found["journal"]["known_blocks"], &found["journal"]["classes"]), (&blocks.into(), &classes));
+}
+
 #[test]
 fn blocks_as_no_load_has_them_are_of_another_program() {
     let place = Place::new();
@@ -282,21 +324,7 @@ fn blocks_as_no_load_has_them_are_of_another_program() {
     let text = load(&[(&data, Some(50))]);
     let journal = place.memory.path().join("j");
     for block_bytes in [0, 1, 3, 1 << 21] {
-        let target = data_journal::JournalTarget {
-            name: "sd1".to_string(),
-            device: validation::device_id(std::fs::canonicalize(&data).unwrap().to_str().unwrap()),
-            size_bytes: 4 << 20,
-            block_bytes,
-            runs: vec![1],
-            is_synchronous: false,
-            is_trimmed: false,
-            tree: None,
-        };
-        let header = data_journal::SessionHeader::new(5, vec![target]);
-        let written = data_journal::Journal::create(&journal, header, data_journal::JournalOptions::default()).unwrap();
-        written.done(0, (0, 1), 0, |_| Some(4));
-        written.end().unwrap();
-        drop(written);
+        false_journal(&journal, &data, (4 << 20, block_bytes), 1);
         let words =
             format!("knows sd1 in blocks of {block_bytes} bytes, and no load has such blocks: it is of another");
         for flag in ["--recover", "--recover-only"] {
@@ -308,4 +336,22 @@ fn blocks_as_no_load_has_them_are_of_another_program() {
         says(&output, &words);
         std::fs::remove_dir_all(&journal).unwrap();
     }
+}
+
+#[test]
+fn what_was_never_flushed_is_not_proved_by_the_load_behind_it() {
+    let place = Place::new();
+    let data = place.data("data");
+    std::fs::write(&data, vec![0; 1 << 20]).unwrap();
+    // Written, and never flushed.
+    false_journal(&place.memory.path().join("j"), &data, (1 << 20, BLOCK), 128);
+    let text = load(&[(&data, Some(0))]);
+    let arguments = ["--recover", "--after-crash", "--destroy", data.to_str().unwrap()];
+    let output = place.run("cut", &text, &arguments).expect_code(0);
+    says(&output, "nothing of what lay there was proved");
+    says(
+        &output,
+        "coverage unknown: what was read was right; the rest is not proved; of what lay there before the load",
+    );
+    never_says(&output, &ALL_RIGHT);
 }

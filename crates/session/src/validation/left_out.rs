@@ -7,18 +7,23 @@ use quantity::clock;
 use quantity::text::format_bytes;
 use rustix::fd::AsFd as _;
 use rustix::fs::{SeekFrom, fstat, seek};
-use stamp::{Expected, Reading, Version, examine};
+use stamp::{DamageClass, Expected, Reading, Version, examine};
 use std::sync::atomic::Ordering;
 use target::{OpenTarget, TargetKind};
 use validation::{Damage, FoundBy, KnownTimes, TargetValidation, Validation, device_id};
+
+/// Blocks behind the end of a target that are looked at one by one; what a journal says may be of any number.
+const REPORTED: u64 = 1 << 16;
 
 /// What a journal knows and no run reads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeftOut {
     /// Blocks that are there, or may be there, and are not checked.
     pub(super) blocks: u64,
-    /// The journal has lost a part of itself: nobody knows what more must be there.
-    pub(super) is_torn: bool,
+    /// Blocks that lie behind the end of a target: damage that no run reads.
+    pub(super) lost_blocks: u64,
+    /// Why nobody knows what more must be there; a part of a sentence.
+    pub(super) unknown: Option<&'static str>,
     /// Which, and why; parts of a sentence.
     unchecked: Vec<String>,
     /// What is behind the end of a target, so that it is lost; sentences.
@@ -68,9 +73,15 @@ impl LeftOut {
             } else if !floor.allows_zeroes() {
                 // What was trimmed, or may have been, left nothing that could be missing.
                 lost += 1;
-                report(validation, target, block, version);
+                if lost <= REPORTED {
+                    report(validation, target, block, version);
+                }
             }
         }
+        self.lost_blocks = self.lost_blocks.saturating_add(lost);
+        let more = lost.saturating_sub(REPORTED);
+        validation.reports.add_more(DamageClass::ShortRead, more);
+        target.counts().damaged_blocks.fetch_add(more, Ordering::Relaxed);
         self.add(
             known,
             unchecked,
@@ -101,8 +112,9 @@ impl LeftOut {
                 format!("; not checked, although the journal says what must be there: {}", self.unchecked.join("; "))
             }
         };
-        if self.is_torn {
-            words += "; the journal has lost a part of what it said, which may be about more blocks and newer writes";
+        if let Some(why) = self.unknown {
+            words += "; ";
+            words += why;
         }
         words
     }

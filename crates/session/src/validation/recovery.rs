@@ -170,7 +170,19 @@ impl FoundJournal {
     /// Finds out what it knows and no run reads: what is lost is reported, what is left out is kept ([`Self::left_out`]).
     pub(crate) fn compare(&mut self, plan: &Plan, validation: &Validation, opened: &[Option<OpenTarget>]) {
         self.left_out = LeftOut::of((&self.recovered.targets, self.crash), plan, validation, opened);
-        self.left_out.is_torn = !self.recovered.lost.is_empty();
+        if !self.recovered.lost.is_empty() {
+            let why = "the journal has lost a part of what it said, which may be about more blocks and newer writes";
+            self.left_out.unknown = Some(why);
+        }
+    }
+
+    /// Nothing had to be there, although something was written: what lay there is not proved, whatever the load proves of its own.
+    pub(crate) fn proved_nothing(&mut self) {
+        let is_written = |target: &RecoveredTarget| target.floors(Crash::ProcessDied).next().is_some();
+        if self.recovered.targets.iter().any(is_written) {
+            let why = "of what lay there before the load nothing is proved: no flush was acknowledged behind it";
+            self.left_out.unknown.get_or_insert(why);
+        }
     }
 
     /// What it knows and no run reads.
@@ -248,9 +260,9 @@ impl FoundJournal {
         all.extend(self.left_out.lost.iter().cloned());
         all.push(match self.crash {
             Crash::ProcessDied if self.recovered.is_clean => {
-                let of_others = match self.recovered.sessions.len() {
-                    1 => "",
-                    _ => ", and of sessions before it that died that or a newer one",
+                let of_others = match self.recovered.have_all_ended() {
+                    true => "",
+                    false => ", and of sessions before it that died that or a newer one",
                 };
                 format!("the last write to every block that the journal has must be there{of_others}")
             }
