@@ -33,7 +33,6 @@ impl DataFigures {
             unknown_bytes: sum(|row| row.unknown_bytes),
             known_blocks: sum(|row| row.known_blocks),
             swept_blocks: swept,
-            unpromised_blocks: None,
             damaged_blocks: sum(|row| row.damaged_blocks),
         })
     }
