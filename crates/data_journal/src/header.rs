@@ -97,6 +97,9 @@ pub(crate) struct SegmentHeader {
     pub(crate) segment: u64,
     /// The one before; `None`: there was none.
     pub(crate) previous: Option<u64>,
+    /// The session before ended there, which may have died: so many bytes of its last segment were used when this one began. `None`:
+    /// it is the same session.
+    pub(crate) previous_bytes: Option<u64>,
     /// Which of its session's.
     pub(crate) of_session: u64,
     pub(crate) session: Arc<SessionHeader>,

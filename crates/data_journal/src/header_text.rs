@@ -33,6 +33,8 @@ const RESERVE: usize = 512 << 10;
 pub(crate) const HEADERS_MAX: usize = 2 * (FRAME_BYTES + TEXT_MAX).next_multiple_of(PAGE);
 /// A block has whole sectors.
 const SECTOR: u64 = 512;
+/// Bytes of the largest block of a load.
+const BLOCK_MAX: u64 = 1 << 20;
 
 /// A segment as its text has it.
 #[derive(Serialize, Deserialize)]
@@ -40,6 +42,8 @@ struct SegmentText {
     journal: u64,
     segment: u64,
     previous: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous_bytes: Option<u64>,
     of_session: u64,
     session: SessionText,
 }
@@ -106,6 +110,7 @@ impl SegmentText {
             journal: header.journal,
             segment: header.segment,
             previous: header.previous,
+            previous_bytes: header.previous_bytes,
             of_session: header.of_session,
             session: SessionText {
                 run: session.run,
@@ -121,7 +126,7 @@ impl SegmentText {
 
     /// `None`: a target refers to a list that is not there.
     fn into_header(self) -> Option<SegmentHeader> {
-        let Self { journal, segment, previous, of_session, session } = self;
+        let Self { journal, segment, previous, previous_bytes, of_session, session } = self;
         let lists: Vec<Arc<[u64]>> = session.earlier.into_iter().map(Arc::from).collect();
         // Lists of their own are mostly the same, too.
         let mut before: Arc<[u64]> = Arc::default();
@@ -153,15 +158,15 @@ impl SegmentText {
             targets,
             after: session.after,
         };
-        Some(SegmentHeader { journal, segment, previous, of_session, session: Arc::new(session) })
+        Some(SegmentHeader { journal, segment, previous, previous_bytes, of_session, session: Arc::new(session) })
     }
 }
 
 /// Why a session cannot have this target; `None`: it can.
 fn mistake(target: &JournalTarget) -> Option<String> {
     let (name, block) = (&target.name, target.block_bytes);
-    if block == 0 || !block.is_multiple_of(SECTOR) {
-        return Some(format!("{name} has blocks of {block} bytes, which are no whole sectors"));
+    if !block.is_multiple_of(SECTOR) || !(SECTOR..=BLOCK_MAX).contains(&block) {
+        return Some(format!("{name} has blocks of {block} bytes; they are whole sectors, and at most 1 MiB"));
     }
     if target.size_bytes / block >= BLOCKS_MAX {
         return Some(format!("{name} has more than 2^48 blocks; none has"));

@@ -20,6 +20,10 @@ const HELD_LOOK: Duration = Duration::from_millis(5);
 const SUFFIX: &str = ".journal";
 /// Why the rest of a segment is not used whose bytes are others than were written.
 pub(crate) const DAMAGED: &str = "is damaged";
+/// … which is not there.
+const TORN: &str = "ends within a record";
+const TORN_CHECKPOINT: &str = "ends within a part of a checkpoint";
+const ZEROES: &str = "has zeroes";
 /// Longest list of states behind a record, units of 32 bytes.
 const PACKED_MAX: u32 = 1 << 12;
 
@@ -36,11 +40,13 @@ pub struct JournalDamage {
     pub intact_records: u64,
     /// Why.
     pub reason: &'static str,
+    /// It merely ends early, within a record or in zeroes, as a crash leaves the end of what was being written.
+    pub is_torn: bool,
 }
 
 impl fmt::Display for JournalDamage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { segment, from, bytes, intact_records, reason } = self;
+        let Self { segment, from, bytes, intact_records, reason, .. } = self;
         let records = bytes.div_ceil(RECORD_BYTES as u64);
         write!(f, "segment {} {reason}: {bytes} bytes from byte {from} on are not used", segment_name(*segment))?;
         write!(f, " (at most {records} records, {intact_records} of them intact)")
@@ -89,8 +95,8 @@ pub(crate) enum SegmentEnd {
 }
 
 /// What stands where no segment can be read.
-fn headless(number: u64, bytes: u64, reason: &'static str) -> JournalDamage {
-    JournalDamage { segment: number, from: 0, bytes, intact_records: 0, reason }
+pub(crate) fn headless(number: u64, bytes: u64, reason: &'static str) -> JournalDamage {
+    JournalDamage { segment: number, from: 0, bytes, intact_records: 0, reason, is_torn: false }
 }
 
 impl Segment {
@@ -137,12 +143,12 @@ impl Segment {
         while at < self.length {
             let mut bytes = [0u8; RECORD_BYTES];
             if self.length - at < RECORD_BYTES as u64 {
-                return self.damaged(at, "ends within a record");
+                return self.damaged(at, TORN);
             }
             reader.read_exact(&mut bytes)?;
             let place = (at - self.records_at) / RECORD_BYTES as u64;
             let Some(record) = Record::decode(&bytes, salt, place) else {
-                let reason = if bytes == [0; RECORD_BYTES] { "has zeroes" } else { DAMAGED };
+                let reason = if bytes == [0; RECORD_BYTES] { ZEROES } else { DAMAGED };
                 return self.damaged(at, reason);
             };
             states.clear();
@@ -152,7 +158,7 @@ impl Segment {
                     return self.damaged(at, "has a record that cannot be");
                 }
                 if self.length - at < RECORD_BYTES as u64 + behind {
-                    return self.damaged(at, "ends within a part of a checkpoint");
+                    return self.damaged(at, TORN_CHECKPOINT);
                 }
                 states.resize(usize::try_from(behind).unwrap_or(0), 0);
                 reader.read_exact(&mut states)?;
@@ -172,16 +178,26 @@ impl Segment {
         Ok(SegmentEnd::Open)
     }
 
+    /// So many of its bytes were used.
+    pub(crate) fn used(&self, end: &SegmentEnd) -> u64 {
+        match end {
+            SegmentEnd::Damaged(damage) => damage.from,
+            _ => self.length,
+        }
+    }
+
     /// The rest from `from` on is not used.
     fn damaged(&self, from: u64, reason: &'static str) -> std::io::Result<SegmentEnd> {
         let bytes = self.length - from;
         let salt = self.header.salt();
-        let mut intact_records = 0;
+        let (mut intact_records, mut has_zeroes) = (0, true);
         let mut buffer = vec![0u8; 1 << 18];
         let mut at = from;
         while at + RECORD_BYTES as u64 <= self.length {
             let read = self.file.read_at(&mut buffer, at)?;
-            let (records, _) = buffer.get(..read).unwrap_or(&[]).as_chunks::<RECORD_BYTES>();
+            let bytes = buffer.get(..read).unwrap_or(&[]);
+            has_zeroes &= bytes.iter().all(|byte| *byte == 0);
+            let (records, _) = bytes.as_chunks::<RECORD_BYTES>();
             if records.is_empty() {
                 break;
             }
@@ -191,7 +207,8 @@ impl Segment {
                 at += RECORD_BYTES as u64;
             }
         }
-        Ok(SegmentEnd::Damaged(JournalDamage { segment: self.number, from, bytes, intact_records, reason }))
+        let is_torn = [TORN, TORN_CHECKPOINT].contains(&reason) || (reason == ZEROES && has_zeroes);
+        Ok(SegmentEnd::Damaged(JournalDamage { segment: self.number, from, bytes, intact_records, reason, is_torn }))
     }
 }
 

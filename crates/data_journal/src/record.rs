@@ -115,6 +115,28 @@ impl Kind {
         Self::FileFound,
         Self::FileDevice,
     ];
+
+    /// Is it about a change of data, lengths or names? The others are about syncs, and about what was found or is repeated.
+    pub(crate) fn changes(self) -> bool {
+        matches!(
+            self,
+            Self::Done
+                | Self::Failed
+                | Self::TrimBegun
+                | Self::Trimmed
+                | Self::FileMaking
+                | Self::FileMade
+                | Self::FileRemoving
+                | Self::FileRemoved
+                | Self::FileRenamedFrom
+                | Self::FileRenamedTo
+                | Self::FileGrown
+                | Self::FileResizing
+                | Self::FileResized
+                | Self::DirectoryMade
+                | Self::DirectoryRemoved
+        )
+    }
 }
 
 /// One record.

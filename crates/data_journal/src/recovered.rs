@@ -2,8 +2,8 @@
 
 use crate::error::JournalError;
 use crate::floor::{Floor, SESSIONS_MAX};
-use crate::header::{Crash, JournalTarget, SessionHeader, boot_id};
-use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, is_held, segments};
+use crate::header::{Crash, JournalTarget, SegmentHeader, SessionHeader, boot_id};
+use crate::reader::{DAMAGED, JournalDamage, Segment, SegmentEnd, headless, is_held, segment_name, segments};
 use crate::record::{Kind, Record};
 use crate::replay::{Coverage, Replay, TargetReplay};
 use crate::runs::AllRuns;
@@ -19,6 +19,8 @@ pub struct Recovered {
     path: PathBuf,
     journal: u64,
     last_segment: u64,
+    /// So many bytes of it were used.
+    last_bytes: u64,
     /// The sessions, the first one first.
     pub sessions: Vec<Arc<SessionHeader>>,
     /// The targets, in the order of their devices.
@@ -27,6 +29,8 @@ pub struct Recovered {
     pub damage: Vec<JournalDamage>,
     /// Other things that a reader has to know, each a sentence.
     pub notes: Vec<String>,
+    /// What of it is lost, besides the torn end that a crash leaves, so that it may have said more: parts of sentences.
+    pub lost: Vec<String>,
     /// Records that were used.
     pub records: u64,
     /// The last session ended by itself, with nothing under way.
@@ -59,10 +63,11 @@ impl RecoveredTree<'_> {
         &self.recovered.session_runs
     }
 
-    /// When the last session began, ns since 1970.
+    /// When the last session that changed it began, as [`RecoveredTarget::last_change_ns`].
     #[must_use]
-    pub fn last_session_ns(&self) -> i64 {
-        self.recovered.sessions.last().map_or(i64::MAX, |session| session.wall_ns)
+    pub fn last_change_ns(&self) -> i64 {
+        let tree = self.recovered.trees.tree(self.target.device);
+        changed_ns(&self.recovered.sessions, tree.and_then(|tree| tree.changed_in))
     }
 
     /// The files of which something was written down, in order of their numbers.
@@ -98,8 +103,9 @@ pub struct RecoveredTarget {
     pub runs: Arc<[u64]>,
     /// By number of the session: its run.
     pub session_runs: Arc<[u64]>,
-    /// When the last session began, ns since 1970: an execution that wrote there later and is none of the runs is not in the journal.
-    pub last_session_ns: i64,
+    /// When the last session that changed it began, or the first one of the journal, ns since 1970: an execution that wrote there later
+    /// and is none of the runs is not in the journal. One that only looked, as a recovery that found damage, changes nothing of that.
+    pub last_change_ns: i64,
     /// The epoch of the last flush that was acknowledged in the last session.
     pub acknowledged_epoch: Option<u32>,
     /// The first session from which on all ended by themselves: what was done from there on is exactly known.
@@ -159,6 +165,10 @@ impl Recovered {
         self.last_segment
     }
 
+    pub(crate) fn last_bytes(&self) -> u64 {
+        self.last_bytes
+    }
+
     /// Does it know of blocks or files that a session does not have? A checkpoint of that session would forget them.
     pub(crate) fn knows_more_than(&self, session: &SessionHeader) -> bool {
         let of = |device: u64| session.targets.iter().find(|target| target.device == device);
@@ -171,6 +181,12 @@ impl Recovered {
             known.files().all(|file| file < files)
         };
         !(self.targets.iter().all(has_blocks) && self.trees().all(has_files))
+    }
+
+    /// Did each session end by itself?
+    #[must_use]
+    pub fn have_all_ended(&self) -> bool {
+        self.is_clean && self.exact_from == 0
     }
 
     /// A target by the number in its stamps.
@@ -244,11 +260,10 @@ pub fn recover(path: &Path) -> Result<Recovered, JournalError> {
     let journal = opened.iter().find_map(|(_, segment)| Some(segment.as_ref().ok()?.header.journal)).unwrap_or(0);
     for (number, segment) in &mut opened {
         if segment.as_ref().is_ok_and(|segment| segment.header.journal != journal) {
-            let reason = "belongs to another journal";
-            *segment = Err(JournalDamage { segment: *number, from: 0, bytes: 0, intact_records: 0, reason });
+            *segment = Err(headless(*number, 0, "belongs to another journal"));
         }
     }
-    let failed = |number: u64| JournalError::io("read", &path.join(crate::reader::segment_name(number)));
+    let failed = |number: u64| JournalError::io("read", &path.join(segment_name(number)));
     let mut read = Pass::default();
     let mut coverage = Coverage::default();
     for (number, segment) in &opened {
@@ -285,11 +300,12 @@ struct Pass {
     ends: Vec<bool>,
     damage: Vec<JournalDamage>,
     notes: Vec<String>,
+    lost: Vec<String>,
     /// Segments that are named and not there.
     missing: Vec<u64>,
     records: u64,
-    /// The segment before, and how it ended.
-    before: Option<(u64, SegmentEnd)>,
+    /// The segment before, how it ended, and how many bytes of it were used.
+    before: Option<(u64, SegmentEnd, u64)>,
     has_checkpoint: bool,
     has_failed_flush: bool,
 }
@@ -303,6 +319,8 @@ enum Between {
     Gap,
     /// Another session.
     Session,
+    /// Another session; records of the one before are missing at its end.
+    SessionBehindGap,
 }
 
 impl Pass {
@@ -314,31 +332,53 @@ impl Pass {
             self.notes
                 .push(format!("one of two copies of the header of segment {number} is damaged; the other is used"));
         }
-        let follows = self.before.as_ref().is_some_and(|(number, _)| Some(*number) == header.previous);
+        let follows = self.before.as_ref().is_some_and(|(number, ..)| Some(*number) == header.previous);
         if !follows && let Some(previous) = header.previous {
             self.missing.push(previous);
         }
         let is_same = header.of_session > 0 && self.sessions.last().is_some_and(|last| last.run == header.session.run);
+        let is_cut = self.note_cut(header, follows, is_same);
         if !is_same {
             self.has_failed_flush &= header.session.after != Some(Crash::PowerCut);
             self.sessions.push(header.session.clone());
             self.ends.push(false);
-            return Between::Session;
+            return if is_cut { Between::SessionBehindGap } else { Between::Session };
         }
         match &self.before {
-            Some((_, SegmentEnd::Next)) if follows => Between::Nothing,
+            Some((_, SegmentEnd::Next, _)) if follows => Between::Nothing,
             _ => Between::Gap,
         }
     }
 
-    fn end(&mut self, number: u64, end: SegmentEnd) {
+    /// Notes that the segment before has lost its end, where it has: a segment follows it, and it neither ended nor goes on, and is
+    /// shorter than when this session began, if that is another one. A session that died leaves such an end, too.
+    fn note_cut(&mut self, header: &SegmentHeader, follows: bool, is_same: bool) -> bool {
+        let Some((number, end, bytes)) = self.before.as_ref().filter(|_| follows) else { return false };
+        let is_known = match end {
+            SegmentEnd::Next | SegmentEnd::Over => true,
+            // Said already.
+            SegmentEnd::Damaged(damage) if !damage.is_torn => return true,
+            SegmentEnd::Open | SegmentEnd::Damaged(_) => false,
+        };
+        if is_known || (!is_same && header.previous_bytes.is_some_and(|used| *bytes >= used)) {
+            return false;
+        }
+        let length = header.previous_bytes.map_or_else(String::new, |used| format!(", and had {used}"));
+        let note = format!("segment {} has lost its end: it ends behind {bytes} bytes{length}", segment_name(*number));
+        self.lost.push(note.clone());
+        self.notes.push(note);
+        true
+    }
+
+    fn end(&mut self, (number, bytes): (u64, u64), end: SegmentEnd) {
         if let SegmentEnd::Damaged(damage) = &end {
             self.damage.push(damage.clone());
+            self.lost.extend((!damage.is_torn).then(|| damage.to_string()));
         }
         if let Some(last) = self.ends.last_mut() {
             *last = end == SegmentEnd::Over;
         }
-        self.before = Some((number, end));
+        self.before = Some((number, end, bytes));
     }
 
     fn first(&mut self, segment: &Result<Segment, JournalDamage>, coverage: &mut Coverage) -> std::io::Result<()> {
@@ -346,7 +386,7 @@ impl Pass {
             Ok(segment) => segment,
             Err(damage) => {
                 coverage.gap();
-                self.end(damage.segment, SegmentEnd::Damaged(damage.clone()));
+                self.end((damage.segment, 0), SegmentEnd::Damaged(damage.clone()));
                 return Ok(());
             }
         };
@@ -354,6 +394,10 @@ impl Pass {
             Between::Nothing => {}
             Between::Gap => coverage.gap(),
             Between::Session => coverage.session(&segment.header.session),
+            Between::SessionBehindGap => {
+                coverage.gap();
+                coverage.session(&segment.header.session);
+            }
         }
         let (mut records, mut is_checkpoint, mut has_failed) = (0, false, false);
         let end = segment.read(|record, _| {
@@ -370,7 +414,7 @@ impl Pass {
             self.has_checkpoint = true;
             self.missing.clear();
         }
-        self.end(segment.number, end);
+        self.end((segment.number, segment.used(&end)), end);
         Ok(())
     }
 
@@ -379,17 +423,18 @@ impl Pass {
             Ok(segment) => segment,
             Err(damage) => {
                 replay.forget();
-                self.end(damage.segment, SegmentEnd::Damaged(damage.clone()));
+                self.end((damage.segment, 0), SegmentEnd::Damaged(damage.clone()));
                 return Ok(());
             }
         };
-        let was_damaged = matches!(self.before, Some((_, SegmentEnd::Damaged(_))));
+        let was_damaged = matches!(self.before, Some((_, SegmentEnd::Damaged(_), _)));
         let last = self.sessions.last().cloned();
         match self.begin(segment) {
             Between::Nothing => {}
             Between::Gap => replay.gap(&segment.header.session),
-            Between::Session => {
-                if let Some(last) = last.filter(|_| was_damaged) {
+            between @ (Between::Session | Between::SessionBehindGap) => {
+                let has_gap = was_damaged || between == Between::SessionBehindGap;
+                if let Some(last) = last.filter(|_| has_gap) {
                     replay.gap(&last);
                 }
                 let number = u16::try_from(self.sessions.len() - 1).unwrap_or(u16::MAX);
@@ -401,14 +446,16 @@ impl Pass {
         if matches!(&end, SegmentEnd::Damaged(damage) if damage.intact_records > 0 || damage.reason == DAMAGED) {
             replay.gap(&segment.header.session);
         }
-        self.end(segment.number, end);
+        self.end((segment.number, segment.used(&end)), end);
         Ok(())
     }
 
     fn into_recovered(mut self, path: &Path, (journal, last_segment): (u64, u64), replay: Replay) -> Recovered {
         let session_runs: Arc<[u64]> = self.sessions.iter().map(|session| session.run).collect();
         let exact_from = self.ends.iter().rposition(|is_over| !is_over).map_or(0, |at| at + 1);
-        self.notes.extend(self.missing.iter().map(|number| format!("segment {number} is not there")));
+        let missing = self.missing.iter().map(|number| format!("segment {number} is not there"));
+        self.lost.extend(missing.clone());
+        self.notes.extend(missing);
         let mut targets = Vec::new();
         let mut runs = AllRuns::new(&self.sessions);
         for (device, replay) in replay.targets {
@@ -425,7 +472,7 @@ impl Pass {
                 block_bytes: replay.block_bytes,
                 runs: runs.of(device),
                 session_runs: session_runs.clone(),
-                last_session_ns: self.sessions.last().map_or(i64::MAX, |session| session.wall_ns),
+                last_change_ns: changed_ns(&self.sessions, replay.changed_in),
                 acknowledged_epoch: replay.acknowledged,
                 exact_from,
                 replay,
@@ -436,12 +483,14 @@ impl Pass {
             path: path.to_path_buf(),
             journal,
             last_segment,
+            last_bytes: self.before.as_ref().map_or(0, |(.., bytes)| *bytes),
             is_clean: self.ends.last().copied().unwrap_or(false),
             is_same_boot: !boot.is_empty() && boot == boot_id(),
             sessions: self.sessions,
             targets,
             damage: self.damage,
             notes: self.notes,
+            lost: self.lost,
             records: self.records,
             session_runs,
             exact_from,
@@ -449,4 +498,10 @@ impl Pass {
             trees: replay.trees,
         }
     }
+}
+
+/// When the session began that changed a target last, or the first one, ns since 1970.
+fn changed_ns(sessions: &[Arc<SessionHeader>], changed_in: Option<u16>) -> i64 {
+    let changed = changed_in.and_then(|session| sessions.get(usize::from(session)));
+    changed.or(sessions.first()).map_or(i64::MAX, |session| session.wall_ns)
 }

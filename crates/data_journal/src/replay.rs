@@ -158,6 +158,8 @@ pub(crate) struct TargetReplay {
     /// How many covered parts are over.
     covered_at: usize,
     pub(crate) acknowledged: Option<u32>,
+    /// The last session that wrote or trimmed it.
+    pub(crate) changed_in: Option<u16>,
 }
 
 impl TargetReplay {
@@ -273,6 +275,7 @@ impl Replay {
                 dump_sequence: 0,
                 covered_at: 0,
                 acknowledged: None,
+                changed_in: None,
             };
             let known = self.targets.entry(target.device).or_insert_with(new);
             if known.block_bytes != target.block_bytes {
@@ -329,6 +332,9 @@ impl Replay {
         }
         let is_covered = target.is_synchronous
             || covered.get(target.covered_at).is_some_and(|(from, to)| *from < place && place < *to);
+        if record.kind.changes() {
+            target.changed_in = Some(session);
+        }
         let (first, count) = (record.first, u64::from(record.count));
         let set = |cell: &mut Cell, floor: Floor, version: u16| {
             (cell.done, cell.done_version) = (floor, version);

@@ -54,6 +54,8 @@ pub(crate) struct TreeReplay {
     /// Number of the next write when the checkpoint that is being read began.
     dump_sequence: u64,
     pub(crate) acknowledged: Option<u32>,
+    /// The last session that changed a file or a name.
+    pub(crate) changed_in: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,11 +86,12 @@ impl TreeReplay {
             under_way: Vec::new(),
             dump_sequence: 0,
             acknowledged: None,
+            changed_in: None,
         }
     }
 
     fn forget(&mut self) {
-        *self = Self::new(&self.target);
+        *self = Self { changed_in: self.changed_in, ..Self::new(&self.target) };
     }
 
     fn slot(&mut self, file: u32) -> &mut Entry {
@@ -311,7 +314,11 @@ impl Trees {
     pub(crate) fn record(&mut self, header: &SegmentHeader, record: &Record, states: &[u8]) {
         let Some(target) = header.session.targets.get(usize::from(record.target)) else { return };
         let device = target.device;
-        let Some(file_blocks) = self.trees.get(&device).map(TreeReplay::file_blocks) else { return };
+        let Some(tree) = self.trees.get_mut(&device) else { return };
+        if record.kind.changes() {
+            tree.changed_in = Some(self.session);
+        }
+        let file_blocks = tree.file_blocks();
         self.place += 1;
         if record.kind == Kind::FileRenamedTo {
             self.renamed(device, record);

@@ -155,7 +155,8 @@ impl Journal {
         }
         let journal = RandomState::new().hash_one((std::process::id(), session.run));
         let session = Arc::new(session);
-        let header = SegmentHeader { journal, segment: 1, previous: None, of_session: 0, session };
+        let header =
+            SegmentHeader { journal, segment: 1, previous: None, previous_bytes: None, of_session: 0, session };
         Self::begin(folder, header, options, false)
     }
 
@@ -174,10 +175,15 @@ impl Journal {
         session.after = Some(crash);
         let keeps_all = recovered.knows_more_than(&session);
         let last = recovered.last_segment();
+        // What was read of it must not be lost any more: the new header says how long it is.
+        let name = segment_name(last);
+        let synced = folder.open_file(&name)?.sync_all();
+        synced.map_err(JournalError::io("sync", &recovered.path().join(name)))?;
         let header = SegmentHeader {
             journal: recovered.journal(),
             segment: last + 1,
             previous: Some(last),
+            previous_bytes: Some(recovered.last_bytes()),
             of_session: 0,
             session: Arc::new(session),
         };
@@ -358,7 +364,7 @@ impl Journal {
             }
             inner.header.clone()
         };
-        header.previous = Some(header.segment);
+        (header.previous, header.previous_bytes) = (Some(header.segment), None);
         header.segment += 1;
         header.of_session += 1;
         let old = segments(&self.shared.folder)?;

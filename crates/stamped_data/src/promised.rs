@@ -20,10 +20,8 @@ use validation::{
 
 /// Blocks that are looked at in one go.
 const STRIDE: u64 = 1 << 20;
-/// Longer blocks than any load has.
-const BLOCK_MAX: u64 = 64 << 20;
-/// A target is no larger, whatever a journal says.
-const SIZE_MAX: u64 = 1 << 50;
+/// Blocks behind the end of the target that are looked at one by one; what a journal says may be of any number.
+const BEHIND: u64 = 1 << 16;
 /// Groups of damaged blocks that are told.
 const GROUPS: usize = 20;
 
@@ -33,13 +31,39 @@ pub(super) struct Promised {
     directory: PathBuf,
     target: String,
     sentences: Vec<String>,
+    /// What of the journal is lost.
+    lost: Vec<String>,
     crash: Crash,
     is_clean: bool,
     validation: TargetValidation,
     reports: Arc<Reports>,
     known: u64,
+    far: Far,
     right: AtomicU64,
     unreadable: AtomicU64,
+}
+
+/// Blocks so far behind the end of the target that they are only counted.
+#[derive(Clone, Copy, Debug)]
+struct Far {
+    /// They must be there.
+    lost: u64,
+    /// They may be empty.
+    empty: u64,
+}
+
+impl Far {
+    /// Those from this block on.
+    fn of(target: &RecoveredTarget, crash: Crash, from: u64, trims_read_zero: bool) -> Self {
+        let mut far = Self { lost: 0, empty: 0 };
+        for (_, floor, _) in target.floors(crash).filter(|(block, ..)| *block >= from) {
+            match floor.allows_zeroes() {
+                true => far.empty += u64::from(trims_read_zero),
+                false => far.lost += 1,
+            }
+        }
+        far
+    }
 }
 
 /// A piece of a target that was read.
@@ -78,20 +102,15 @@ impl Promised {
         let recovered = found.recovered();
         let target = known_as(recovered, request).ok_or_else(|| unknown(recovered, request, reader))?;
         let block_bytes = target.block_bytes;
-        if !block_bytes.is_multiple_of(512) || !(512..=BLOCK_MAX).contains(&block_bytes) {
-            return Err(StampedDataError::Parameter(format!(
-                "the journal {} knows {} in blocks of {block_bytes} bytes, and no load has such blocks: it is of another program",
-                directory.display(),
-                target.name
-            )));
-        }
         let reports = Arc::new(Reports::default());
+        let size_bytes = reader.size().saturating_add(BEHIND * block_bytes).min(target.size_bytes).max(reader.size());
+        let far = Far::of(target, found.crash(), size_bytes / block_bytes, is_zero_after_trim(&reader.opened));
         let rules = TargetRules {
             target: 0,
             device: target.device,
             // Nothing is written: no run has the number 0.
             runs: vec![0],
-            size_bytes: target.size_bytes.min(SIZE_MAX).max(reader.size()),
+            size_bytes,
             block_bytes,
             compress_ratio: 1.0,
             // A journal does not know of duplicates.
@@ -106,9 +125,11 @@ impl Promised {
             directory: directory.clone(),
             target: name_alone(target).to_string(),
             sentences: sentences(&found),
+            lost: recovered.lost.clone(),
             crash: found.crash(),
             is_clean: recovered.is_clean,
-            known: validation.states().written(),
+            known: validation.states().written() + far.lost + far.empty,
+            far,
             validation,
             reports,
             right: AtomicU64::new(0),
@@ -244,6 +265,8 @@ impl Promised {
                 }
             }
         }
+        self.right.fetch_add(self.far.empty, Ordering::Relaxed);
+        self.reports.count_beyond(DamageClass::ShortRead, self.far.lost);
     }
 
     /// Damaged blocks that were found since this was last asked.
@@ -273,6 +296,7 @@ impl Promised {
             target: self.target.clone(),
             block_bytes: self.block_bytes(),
             sentences: self.sentences.clone(),
+            lost: self.lost.clone(),
             is_power_cut: self.crash == Crash::PowerCut,
             is_clean: self.is_clean,
             known_blocks: self.known,

@@ -10,10 +10,17 @@ impl JournalVerdict {
     pub(super) fn verdict(&self, is_complete: bool) -> String {
         let all = counted(self.known_blocks, "block");
         match self.damaged() {
-            0 if self.known_blocks == 0 => "the journal promises nothing of this target".to_string(),
+            0 if self.known_blocks == 0 && self.lost.is_empty() => {
+                "the journal promises nothing of this target".to_string()
+            }
             0 if !is_complete => format!("no damage so far; the journal promises {all}"),
             0 if self.unreadable_blocks > 0 => {
                 format!("no damage; {} of {all} are as the journal says", count(self.right_blocks))
+            }
+            0 if !self.lost.is_empty() => {
+                format!(
+                    "no damage in the {all} that the journal still knows; it has lost a part, and the rest is not proved"
+                )
             }
             0 => format!("no damage; all {all} are as the journal says"),
             damaged => format!("DAMAGED: {} of {all} are not as the journal says", count(damaged)),
@@ -51,7 +58,7 @@ impl JournalVerdict {
         let counts = self.counts.iter().map(|(class, blocks)| (class.name().to_string(), (*blocks).into()));
         json!({
             "directory": self.directory.to_string_lossy(), "target": self.target, "block_bytes": self.block_bytes,
-            "says": self.sentences, "clean_end": self.is_clean,
+            "says": self.sentences, "lost": self.lost, "clean_end": self.is_clean,
             "taken_for": if self.is_power_cut { "power_cut" } else { "process_died" },
             "known_blocks": self.known_blocks, "unpromised_blocks": self.unpromised_blocks, "right_blocks": self.right_blocks,
             "unreadable_blocks": self.unreadable_blocks, "damaged_blocks": self.damaged(),

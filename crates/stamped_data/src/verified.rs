@@ -123,6 +123,8 @@ pub struct JournalVerdict {
     pub block_bytes: u64,
     /// How it ended, up to where it could be read, and what it promises.
     pub sentences: Vec<String>,
+    /// What of it is lost, so that it may have said more.
+    pub lost: Vec<String>,
     /// Power was cut.
     pub is_power_cut: bool,
     /// Its last session ended by itself.

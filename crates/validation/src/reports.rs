@@ -160,9 +160,11 @@ impl Reports {
 
     /// Counts damaged blocks of which nothing more is kept, because more were found than are judged.
     pub fn count_beyond(&self, class: DamageClass, count: u64) {
-        let mut state = self.lock();
-        *state.counts.entry(class).or_default() += count;
-        *state.beyond.entry(class).or_default() += count;
+        if count > 0 {
+            let mut state = self.lock();
+            *state.counts.entry(class).or_default() += count;
+            *state.beyond.entry(class).or_default() += count;
+        }
     }
 
     /// Is so much known already that further damage is only counted?

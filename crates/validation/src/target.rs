@@ -130,7 +130,7 @@ impl TargetValidation {
         let blocks = &self.states;
         let floors = Floors::new(states.target, states.crash, &self.rules, |block, state| blocks.set(block, state));
         let unpromised = Some(states.target.unpromised(states.crash));
-        Self { floors: Some(floors), unpromised, ..self }.known_since(states.target.last_session_ns)
+        Self { floors: Some(floors), unpromised, ..self }.known_since(states.target.last_change_ns)
     }
 
     /// The same of a tree: of these blocks.
@@ -143,7 +143,7 @@ impl TargetValidation {
         self.accept(tree.session_runs().iter().rev().chain(tree.target.runs.iter()).copied());
         let blocks = &self.states;
         self.floors = Some(Floors::of_files(tree, crash, floors, |block, state| blocks.set(block, state)));
-        self.known_since_s = u64::try_from(tree.last_session_ns() / 1_000_000_000).unwrap_or(0);
+        self.known_since_s = u64::try_from(tree.last_change_ns() / 1_000_000_000).unwrap_or(0);
     }
 
     /// Executions whose data may be there, too.

@@ -148,6 +148,8 @@ fn what_earlier_programs_wrote_is_read_and_what_later_ones_write_is_said() {
         (4, OLD.to_string(), "was written by a newer iodyno"),
         (1, OLD.replace("4096,", "1,"), "has a header of a target that cannot be"),
         (1, OLD.replace("4096,", "0,"), "has a header of a target that cannot be"),
+        (1, OLD.replace("4096,", "3,"), "has a header of a target that cannot be"),
+        (1, OLD.replace("4096,", "2097152,"), "has a header of a target that cannot be"),
         (1, OLD.replace("4096000", "18446744073709551615"), "has a header of a target that cannot be"),
         (3, OLD.replace(r#""runs":[3,2]"#, r#""earlier":0"#), "has no intact header"),
     ] {

@@ -95,6 +95,9 @@ impl Life<'_, '_> {
             true => Err("not read, because the command was interrupted"),
             false => self.sweep(Some("recovery"))?,
         };
+        if let (Ok(Coverage { known: 0, .. }), Some(found)) = (swept, &mut self.found_journal) {
+            found.proved_nothing();
+        }
         let Some(validation) = &self.validation else { return Ok(false) };
         let damaged = validation.reports.count();
         let sentence = match (swept, damaged) {

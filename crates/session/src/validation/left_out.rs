@@ -17,6 +17,10 @@ use validation::{Damage, FoundBy, KnownTimes, TargetValidation, Validation, devi
 pub(crate) struct LeftOut {
     /// Blocks that are there, or may be there, and are not checked.
     pub(super) blocks: u64,
+    /// Blocks that lie behind the end of a target: damage that no run reads.
+    pub(super) lost_blocks: u64,
+    /// Why nobody knows what more must be there; a part of a sentence.
+    pub(super) unknown: Option<&'static str>,
     /// Which, and why; parts of a sentence.
     unchecked: Vec<String>,
     /// What is behind the end of a target, so that it is lost; sentences.
@@ -79,10 +83,9 @@ impl LeftOut {
                 }
             }
         }
-        if beyond > 0 {
-            validation.reports.count_beyond(DamageClass::ShortRead, beyond);
-            target.counts().damaged_blocks.fetch_add(beyond, Ordering::Relaxed);
-        }
+        validation.reports.count_beyond(DamageClass::ShortRead, beyond);
+        target.counts().damaged_blocks.fetch_add(beyond, Ordering::Relaxed);
+        self.lost_blocks = self.lost_blocks.saturating_add(lost);
         self.add(
             known,
             unchecked,
@@ -107,12 +110,17 @@ impl LeftOut {
 
     /// What is not checked, as the end of a sentence; empty: nothing.
     pub(crate) fn words(&self) -> String {
-        match self.unchecked.is_empty() {
+        let mut words = match self.unchecked.is_empty() {
             true => String::new(),
             false => {
                 format!("; not checked, although the journal says what must be there: {}", self.unchecked.join("; "))
             }
+        };
+        if let Some(why) = self.unknown {
+            words += "; ";
+            words += why;
         }
+        words
     }
 }
 

@@ -7,7 +7,10 @@ use crate::SessionError;
 use crate::recovering::{only_recovers, settings};
 use crate::sync::changes;
 use crate::trees::resolved_anchor;
-use data_journal::{Crash, Journal, JournalError, JournalOptions, Recovered, RecoveredTarget, SessionHeader, recover};
+use data_journal::{
+    Crash, Existence, Journal, JournalError, JournalOptions, Recovered, RecoveredTarget, RecoveredTree, SessionHeader,
+    recover,
+};
 use plan::{JournalSettings, Plan};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
@@ -20,6 +23,10 @@ use validation::{RecoveredStates, Reports, TargetRules, TargetValidation, Valida
 const NAMED: usize = 8;
 /// Nothing was done yet when a recovery is refused.
 const UNTOUCHED: &str = "nothing was read or written";
+
+/// What to do where one cannot be used.
+const ANEW: &str =
+    "to begin anew without what it says, leave out --recover (-jr) and name another directory (--journal)";
 
 /// What the journal of an earlier session said.
 #[derive(Debug)]
@@ -57,7 +64,7 @@ impl FoundJournal {
             Some(directory) => Self::at(directory, settings)?,
             None => Self::beside(&directory(settings, recording), settings, &asked)?,
         };
-        match found.refusal(&asked) {
+        match found.refusal(&asked, settings.recovers_only) {
             Some(sentence) => Err(SessionError::Validation(vec![sentence])),
             None => Ok(Some(found)),
         }
@@ -114,11 +121,10 @@ impl FoundJournal {
     }
 
     /// Why the load must not go on from this journal; `None`: it may.
-    fn refusal(&self, asked: &[AskedTarget]) -> Option<String> {
+    fn refusal(&self, asked: &[AskedTarget], recovers_only: bool) -> Option<String> {
         let journal = self.recovered.path().display();
         let damage: Vec<String> = self.recovered.damage.iter().map(ToString::to_string).collect();
-        let anew =
-            "to begin anew without what it says, leave out --recover (-jr) and name another directory (--journal)";
+        let anew = ANEW;
         if self.recovered.sessions.is_empty() {
             return Some(format!(
                 "journal {journal}: nothing of it can be read ({}), so what must be on the targets is not known, and {UNTOUCHED}; {anew}",
@@ -145,11 +151,20 @@ impl FoundJournal {
         let mut trees = known.iter().filter_map(|asked| self.recovered.tree(asked.device));
         let is_empty = known.iter().filter_map(|asked| of(asked)).all(|one| one.floors(self.crash).next().is_none())
             && trees.all(|tree| tree.files().next().is_none());
-        (is_hidden && is_empty).then(|| {
+        let of = listed(known.iter().map(|asked| asked.name.as_str()));
+        if is_hidden && is_empty {
+            let why = damage.join("; ");
+            return Some(format!(
+                "journal {journal}: what it says of {of} cannot be read ({why}), and {UNTOUCHED}; {anew}"
+            ));
+        }
+        // What is damaged, and not known to be, would be written over.
+        let lost = &self.recovered.lost;
+        (!recovers_only && !lost.is_empty()).then(|| {
             format!(
-                "journal {journal}: what it says of {} cannot be read ({}), and {UNTOUCHED}; {anew}",
-                listed(known.iter().map(|asked| asked.name.as_str())),
-                damage.join("; ")
+                "journal {journal}: a part of what it says of {of} cannot be read ({}), and {UNTOUCHED}; check what is left of it with \
+                 --recover-only (-jro); {anew}",
+                lost.join("; ")
             )
         })
     }
@@ -157,6 +172,22 @@ impl FoundJournal {
     /// Finds out what it knows and no run reads: what is lost is reported, what is left out is kept ([`Self::left_out`]).
     pub(crate) fn compare(&mut self, plan: &Plan, validation: &Validation, opened: &[Option<OpenTarget>]) {
         self.left_out = LeftOut::of((&self.recovered, self.crash), plan, validation, opened);
+        if !self.recovered.lost.is_empty() {
+            let why = "the journal has lost a part of what it said, which may be about more blocks and newer writes";
+            self.left_out.unknown = Some(why);
+        }
+    }
+
+    /// Nothing had to be there, although something was written: what lay there is not proved, whatever the load proves of its own.
+    pub(crate) fn proved_nothing(&mut self) {
+        let is_written = |target: &RecoveredTarget| target.floors(Crash::ProcessDied).next().is_some();
+        let is_open =
+            |tree: RecoveredTree<'_>| tree.files().any(|file| tree.file(file, self.crash).existence == Existence::May);
+        let is_any = self.recovered.targets.iter().any(is_written) || self.recovered.trees().any(is_open);
+        // What is lost was read, in a way.
+        if is_any && self.left_out.lost_blocks == 0 {
+            self.left_out.unknown.get_or_insert("of what lay there before the load nothing is proved");
+        }
     }
 
     /// What it knows and no run reads.
@@ -262,9 +293,9 @@ impl FoundJournal {
         all.extend(self.left_out.lost.iter().cloned());
         all.push(match self.crash {
             Crash::ProcessDied if self.recovered.is_clean => {
-                let of_others = match self.recovered.sessions.len() {
-                    1 => "",
-                    _ => ", and of sessions before it that died that or a newer one",
+                let of_others = match self.recovered.have_all_ended() {
+                    true => "",
+                    false => ", and of sessions before it that died that or a newer one",
                 };
                 format!("the last write to every block that the journal has must be there{of_others}")
             }

@@ -262,8 +262,8 @@ impl Verdict {
         swept: Result<Coverage, &'static str>,
         left_out: &LeftOut,
     ) -> Self {
-        let with_rest =
-            |coverage: Coverage| Coverage { known: coverage.known.saturating_add(left_out.blocks), ..coverage };
+        let more = left_out.blocks.saturating_add(left_out.lost_blocks);
+        let with_rest = |coverage: Coverage| Coverage { known: coverage.known.saturating_add(more), ..coverage };
         let (swept, rest) = (swept.map(with_rest), left_out.words());
         let sum = |of: fn(&CheckCounts) -> &AtomicU64| {
             validation.all_cells().map(|target| of(target.counts()).load(Ordering::Relaxed)).sum::<u64>()
@@ -272,11 +272,12 @@ impl Verdict {
         let damaged = validation.reports.count();
         let figures = format!("{} written, {} checked", format_bytes(written), format_bytes(checked));
         let coverage = match swept {
+            Ok(_) if left_out.unknown.is_some() => ", coverage unknown".to_string(),
             Ok(coverage) if coverage.known == 0 => String::new(),
             Ok(coverage) => format!(", coverage {}", coverage.percent()),
             Err(why) => format!(", {why}"),
         };
-        let is_whole = swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
+        let is_whole = left_out.unknown.is_none() && swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
         let held = |place: DamagePlace, address: u64| validation.right_version(place, address);
         let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
         let found = match places(&judgement) {
