@@ -44,6 +44,7 @@ pub fn proof(targets: &[TargetSpec], block_bytes: u64, settings: ValidationSetti
 #[derive(Debug, Default)]
 pub struct Sums {
     lanes: Vec<LaneInterval>,
+    failures: Vec<engine::FailedOperation>,
     pub errors: u64,
     has_too_many_errors: bool,
 }
@@ -86,6 +87,7 @@ fn go(bench: &Bench, validation: &Validation, sweeps: bool, errors_max: Option<u
             let harvest = running.harvest();
             sums.errors += harvest.lanes.iter().map(|lane| lane.errors).sum::<u64>();
             sums.lanes.extend(harvest.lanes);
+            sums.failures.extend(harvest.failures);
             last_ns = quantity::clock::now_ns();
         }
     }
@@ -94,6 +96,7 @@ fn go(bench: &Bench, validation: &Validation, sweeps: bool, errors_max: Option<u
     assert_eq!(finished.unfinished(), 0);
     sums.errors += finished.harvest.lanes.iter().map(|lane| lane.errors).sum::<u64>();
     sums.lanes.extend(finished.harvest.lanes);
+    sums.failures.extend(finished.harvest.failures);
     sums
 }
 
@@ -546,6 +549,25 @@ fn what_cannot_be_proved_is_refused() {
 }
 
 /// Prints operations per second of CPU time, plain and proved.
+/// More discards at a time than the device has requests for: the kernel then looks at an entry again, which must still be its own.
+#[test]
+fn discards_that_a_device_has_no_room_for_keep_their_ranges() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    let device = testkit::LoopDevice::new(8 << 20).unwrap();
+    let spec = target("sd1", device.path(), 8 << 20, 512);
+    let mut run = run(vec![mixed(0.2, 0.4, 0.4, 0.0)]);
+    run.stop.operations = Some(60_000);
+    let bench = Bench { choice: EngineChoice::Uring, workers: Some(1), ..Bench::new(vec![spec], run) };
+    let validation = proof(&bench.plan.targets, BLOCK, ValidationSettings::default());
+    let sums = go(&bench, &validation, false, None);
+    assert_eq!((sums.errors, validation.reports.count()), (0, 0), "{:?} {:?}", sums.failures, validation.reports);
+    assert!(sums.of(|lane| lane.op == OperationKind::Trim, |lane| lane.ops) > 10_000, "{sums:?}");
+    sweep(&bench, &validation);
+    assert_eq!(validation.reports.count(), 0);
+}
+
 #[test]
 #[ignore = "times: a measurement"]
 fn what_a_proof_costs() {
