@@ -76,7 +76,7 @@ pub(super) struct Player {
     small: IoBuffers,
     memory: IoBuffers,
     stages: Vec<Stage>,
-    /// Where io_uring takes no discards.
+    /// Where discards are not for io_uring.
     discards: Option<Discards>,
     /// Where data is proved.
     checks: Option<Box<PlayedChecks>>,
@@ -442,7 +442,8 @@ impl Player {
         let Self { batch, slots, stages, discards: Some(discards), .. } = self else { return };
         for slot in batch.iter() {
             let InFlight { lane, io, .. } = slots[*slot as usize];
-            if let (true, Some(fd)) = (goes_aside(&stages[lane], &io), &stages[lane].fd) {
+            let Stage { holder, fd, .. } = &stages[lane];
+            if let (true, Some(fd)) = (goes_aside(&stages[lane], &io), holder.as_ref().or(fd.as_ref())) {
                 discards.push(*slot, fd, operation_of(&io));
             }
         }
