@@ -70,6 +70,9 @@ pub(crate) fn choose(input: &RunInput<'_>, options: &EngineOptions) -> Result<Ch
             })),
             Err(error) => Err(EngineError::NoUring(format!("this system does not give it: {error}"))),
         },
+        EngineChoice::Auto if no_discard.is_some() && depth > SYNC_THREADS_MAX => {
+            Err(too_many_threads(no_discard.unwrap_or_default(), depth))
+        }
         EngineChoice::Auto => {
             let mut ring = match Ring::new(1) {
                 Ok(ring) => ring,
@@ -116,9 +119,7 @@ fn by_jobs(
         (false, false) => None,
         (true, true) => Some(Err(EngineError::OnlyUring("priorities of single requests beside ioengine=mmap"))),
         (true, false) if choice == EngineChoice::Uring => Some(Err(EngineError::NoUring(why))),
-        (true, false) if pool::depth(input) > SYNC_THREADS_MAX => {
-            Some(Err(EngineError::TooManyThreads { depth: pool::depth(input), most: SYNC_THREADS_MAX }))
-        }
+        (true, false) if pool::depth(input) > SYNC_THREADS_MAX => Some(Err(too_many_threads(why, pool::depth(input)))),
         (true, false) => Some(Ok(sync(why))),
         (false, true) if choice == EngineChoice::Sync || Ring::new(1).is_err() => {
             Some(Err(EngineError::OnlyUring(what)))
@@ -128,6 +129,10 @@ fn by_jobs(
             None => Ok(uring(format!("{what} need it"))),
         }),
     }
+}
+
+fn too_many_threads(why: String, depth: u32) -> EngineError {
+    EngineError::TooManyThreads { why, depth, most: SYNC_THREADS_MAX }
 }
 
 /// Why io_uring would have too few in flight when each worker has one of these; `None` when that is enough.
@@ -223,7 +228,7 @@ fn cannot_trim(input: &RunInput<'_>, at: usize) -> Option<String> {
 /// `block/ioctl.c`, Linux 6.18): what is read ahead meanwhile stays, though it is on the device no more. The call that waits keeps
 /// them away.
 pub(crate) fn cannot_discard(input: &RunInput<'_>, at: usize) -> Option<String> {
-    let opened = input.targets.get(at)?.as_ref().filter(|opened| discard::is_device(opened))?;
+    let opened = input.targets.get(at)?.as_ref().filter(|opened| opened.writable && discard::is_device(opened))?;
     if !discard::has_uring() {
         return Some(format!("io_uring discards on {} from Linux 6.12 on only", opened.name));
     }
@@ -231,7 +236,10 @@ pub(crate) fn cannot_discard(input: &RunInput<'_>, at: usize) -> Option<String> 
     let is_same = |at: &usize| input.targets[*at].as_ref().is_some_and(|other| other.kind == opened.kind);
     let is_cached = |at: usize| uses(input, at).any(|(_, flags)| !is_direct(flags));
     (0..input.targets.len()).filter(is_same).any(is_cached).then(|| {
-        format!("discards of {}, which is used through the page cache, are right only where a thread waits", opened.name)
+        format!(
+            "discards of {}, which is used through the page cache, are right only where a thread waits",
+            opened.name
+        )
     })
 }
 

@@ -10,6 +10,7 @@ mod sequence;
 mod share;
 mod worker;
 
+use crate::choose::cannot_discard;
 use crate::opening::{descriptor, flags_of, holder};
 use crate::placement;
 use crate::replay_progress::{Played, ReplayChunk};
@@ -19,7 +20,6 @@ use crate::stats::{Buffer, Slot};
 use crate::teams::{WorkerSet, WorkerThread};
 use crate::tree_crew::TreeCrew;
 use crate::validating::Checked;
-use crate::choose::cannot_discard;
 use crate::{EngineError, RunInput, discard, group, validating};
 use checked::PlayedChecks;
 use discards::Discards;

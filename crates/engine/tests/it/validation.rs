@@ -548,26 +548,37 @@ fn what_cannot_be_proved_is_refused() {
     assert!(refusal(write(), &odd).contains("no multiples of 512"));
 }
 
-/// Prints operations per second of CPU time, plain and proved.
-/// More discards at a time than the device has requests for: the kernel then looks at an entry again, which must still be its own.
+/// More at a time than the device has requests for, past its page cache, where io_uring discards, and through it, where threads do.
 #[test]
 fn discards_that_a_device_has_no_room_for_keep_their_ranges() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    let device = testkit::LoopDevice::new(8 << 20).unwrap();
-    let spec = target("sd1", device.path(), 8 << 20, 512);
-    let mut run = run(vec![mixed(0.2, 0.4, 0.4, 0.0)]);
-    run.stop.operations = Some(60_000);
-    let bench = Bench { choice: EngineChoice::Uring, workers: Some(1), ..Bench::new(vec![spec], run) };
-    let validation = proof(&bench.plan.targets, BLOCK, ValidationSettings::default());
-    let sums = go(&bench, &validation, false, None);
-    assert_eq!((sums.errors, validation.reports.count()), (0, 0), "{:?} {:?}", sums.failures, validation.reports);
-    assert!(sums.of(|lane| lane.op == OperationKind::Trim, |lane| lane.ops) > 10_000, "{sums:?}");
-    sweep(&bench, &validation);
-    assert_eq!(validation.reports.count(), 0);
+    for (direct, operations) in [(true, 40_000), (false, 20_000)] {
+        let device = testkit::LoopDevice::new(8 << 20).unwrap();
+        let mut spec = target("sd1", device.path(), 8 << 20, 512);
+        spec.open.direct = direct;
+        let mut run = run(vec![mixed(0.2, 0.4, 0.4, 0.0)]);
+        run.stop.operations = Some(operations);
+        let mut bench = Bench { workers: Some(1), ..Bench::new(vec![spec], run) };
+        bench.choice = EngineChoice::Uring;
+        if !direct {
+            let refusal = bench.refusal();
+            assert!(refusal.contains("discards of sd1, which is used through the page cache"), "{refusal}");
+            bench.choice = EngineChoice::Auto;
+        }
+        let validation = proof(&bench.plan.targets, BLOCK, ValidationSettings::default());
+        let sums = go(&bench, &validation, false, None);
+        let found = (sums.errors, validation.reports.count());
+        assert_eq!(found, (0, 0), "{direct}: {:?} {:?}", sums.failures, validation.reports);
+        let trims = sums.of(|lane| lane.op == OperationKind::Trim, |lane| lane.ops);
+        assert!(trims > operations / 4, "{direct}: {trims}");
+        sweep(&bench, &validation);
+        assert_eq!(validation.reports.count(), 0, "{direct}");
+    }
 }
 
+/// Prints operations per second of CPU time, plain and proved.
 #[test]
 #[ignore = "times: a measurement"]
 fn what_a_proof_costs() {
