@@ -212,7 +212,9 @@ fn punts(input: &RunInput<'_>, at: usize) -> bool {
             let mix = &workload.mix;
             let flushes = mix.flush > 0.0 || mix.fsync_every.is_some() || mix.fdatasync_every.is_some();
             let waits = if is_direct(flags) { is_btrfs } else { is_durable(flags) };
-            flushes || (mix.write > 0.0 && waits)
+            // Those of a device; in files they go one at a time.
+            let discards = discard::is_device(opened) && (mix.trim > 0.0 || mix.trim_then_write);
+            flushes || discards || (mix.write > 0.0 && waits)
         })
 }
 

@@ -116,6 +116,11 @@ impl Player {
         let raw: Vec<i32> = stages.iter().map(|stage| stage.fd.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
         ring.register(&raw, &mut small)?;
         ring.register_self();
+        if discards.is_none() && stages.iter().any(|stage| stage.discards) {
+            // A thread of the kernel waits for each discard, and others are not to wait for a thread; what the kernel refuses is done
+            // without.
+            let _ = ring.widen(depth);
+        }
         let is_real_time = real_time();
         hindrances.ordinary.store(u64::from(!is_real_time), Ordering::Relaxed);
         let mut lanes = vec![0; stages.iter().map(|stage| stage.plan_index + 1).max().unwrap_or(0)];
