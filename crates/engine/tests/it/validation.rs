@@ -554,7 +554,7 @@ fn discards_that_a_device_has_no_room_for_keep_their_ranges() {
     if !testkit::require_root_or_skip() {
         return;
     }
-    for (direct, operations) in [(true, 20_000), (false, 3_000)] {
+    for (direct, operations) in [(true, 15_000), (false, 2_000)] {
         let device = testkit::LoopDevice::new_in(8 << 20, testkit::ScratchPlace::Memory).unwrap();
         let mut spec = target("sd1", device.path(), 8 << 20, 512);
         spec.open.direct = direct;
