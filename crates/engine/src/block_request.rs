@@ -68,9 +68,16 @@ impl BlockRequest {
             OperationKind::Trim if self.zeroes && self.discards => {
                 Entry { code, offset, address: u64::from(bytes), length: ZERO_RANGE, ..words }
             }
-            OperationKind::Trim if self.discards => {
-                Entry { code, offset: URING_DISCARD, address: offset, third_address: u64::from(bytes), ..words }
-            }
+            // Where a device has no room for a request that must not wait, Linux 6.18 reads the range once more, from where another
+            // one's may be by then (`blk_cmd_complete` in `block/ioctl.c`): it fails, or another range is discarded. A thread waits.
+            OperationKind::Trim if self.discards => Entry {
+                code,
+                offset: URING_DISCARD,
+                address: offset,
+                third_address: u64::from(bytes),
+                is_by_thread: true,
+                ..words
+            },
             OperationKind::Trim => Entry { code, offset, address: u64::from(bytes), length: PUNCH_HOLE, ..words },
             OperationKind::Flush => Entry { code, flags: if self.datasync { DATASYNC } else { 0 }, ..words },
             _ => Entry { code, is_fixed_file: false, ..words },

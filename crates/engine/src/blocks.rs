@@ -41,6 +41,8 @@ pub(crate) struct FileSlot {
     /// How it is opened.
     pub(crate) flags: OpenFlags,
     pub(crate) fd: Option<Arc<OwnedFd>>,
+    /// Of a device: by which threads discard.
+    pub(crate) holder: Option<Arc<OwnedFd>>,
 }
 
 /// Where a lane's operations go.
@@ -168,7 +170,9 @@ impl Work for Blocks {
     fn call(&self, issue: &Issue, buffer: &mut [u8]) -> Outcome {
         let Operation { op, offset, bytes } = issue.operation;
         let place = &self.places[issue.lane as usize];
-        let result = match &self.files[place.file as usize].fd {
+        let slot = &self.files[place.file as usize];
+        let holder = slot.holder.as_ref().filter(|_| op == OperationKind::Trim && place.discards);
+        let result = match holder.or(slot.fd.as_ref()) {
             Some(file) => match (&place.mapping, op) {
                 (Some(mapping), OperationKind::Read) => mapping.read(offset, buffer),
                 (Some(mapping), OperationKind::Write) => mapping.write(offset, buffer),

@@ -50,10 +50,10 @@ pub(crate) fn choose(input: &RunInput<'_>, options: &EngineOptions) -> Result<Ch
         let groups = wanted.clamp(1, cores).min(depth.max(1) as usize);
         Chosen { is_uring: true, name: "io_uring", groups, reason, punts }
     };
-    let no_discard = used.iter().find_map(|at| cannot_discard(input, *at));
+    let no_discard = used.iter().find_map(|at| cannot_trim(input, *at));
     let on_fuse = used.iter().find_map(|at| on_fuse(input, *at));
     let in_a_row = used.iter().find_map(|at| in_a_row(input, *at));
-    if let Some(chosen) = by_jobs(input, options.choice, &sync, &uring) {
+    if let Some(chosen) = by_jobs(input, options.choice, no_discard.clone(), &sync, &uring) {
         return chosen;
     }
     match options.choice {
@@ -70,6 +70,9 @@ pub(crate) fn choose(input: &RunInput<'_>, options: &EngineOptions) -> Result<Ch
             })),
             Err(error) => Err(EngineError::NoUring(format!("this system does not give it: {error}"))),
         },
+        EngineChoice::Auto if no_discard.is_some() && depth > SYNC_THREADS_MAX => {
+            Err(too_many_threads(no_discard.unwrap_or_default(), depth))
+        }
         EngineChoice::Auto => {
             let mut ring = match Ring::new(1) {
                 Ok(ring) => ring,
@@ -104,6 +107,7 @@ pub(crate) fn choose(input: &RunInput<'_>, options: &EngineOptions) -> Result<Ch
 fn by_jobs(
     input: &RunInput<'_>,
     choice: EngineChoice,
+    no_discard: Option<String>,
     sync: &dyn Fn(String) -> Chosen,
     uring: &dyn Fn(String) -> Chosen,
 ) -> Option<Result<Chosen, EngineError>> {
@@ -115,15 +119,20 @@ fn by_jobs(
         (false, false) => None,
         (true, true) => Some(Err(EngineError::OnlyUring("priorities of single requests beside ioengine=mmap"))),
         (true, false) if choice == EngineChoice::Uring => Some(Err(EngineError::NoUring(why))),
-        (true, false) if pool::depth(input) > SYNC_THREADS_MAX => {
-            Some(Err(EngineError::TooManyThreads { depth: pool::depth(input), most: SYNC_THREADS_MAX }))
-        }
+        (true, false) if pool::depth(input) > SYNC_THREADS_MAX => Some(Err(too_many_threads(why, pool::depth(input)))),
         (true, false) => Some(Ok(sync(why))),
         (false, true) if choice == EngineChoice::Sync || Ring::new(1).is_err() => {
             Some(Err(EngineError::OnlyUring(what)))
         }
-        (false, true) => Some(Ok(uring(format!("{what} need it")))),
+        (false, true) => Some(match no_discard {
+            Some(why) => Err(EngineError::NoUring(why)),
+            None => Ok(uring(format!("{what} need it"))),
+        }),
     }
+}
+
+fn too_many_threads(why: String, depth: u32) -> EngineError {
+    EngineError::TooManyThreads { why, depth, most: SYNC_THREADS_MAX }
 }
 
 /// Why io_uring would have too few in flight when each worker has one of these; `None` when that is enough.
@@ -203,19 +212,37 @@ fn punts(input: &RunInput<'_>, at: usize) -> bool {
             let mix = &workload.mix;
             let flushes = mix.flush > 0.0 || mix.fsync_every.is_some() || mix.fdatasync_every.is_some();
             let waits = if is_direct(flags) { is_btrfs } else { is_durable(flags) };
-            flushes || (mix.write > 0.0 && waits)
+            // Those of a device; in files they go one at a time.
+            let discards = discard::is_device(opened) && (mix.trim > 0.0 || mix.trim_then_write);
+            flushes || discards || (mix.write > 0.0 && waits)
         })
 }
 
 /// Why trims of a target need threads; `None` when there are none, or io_uring has them.
-fn cannot_discard(input: &RunInput<'_>, at: usize) -> Option<String> {
-    let opened = input.targets.get(at)?.as_ref()?;
-    let trims =
-        input.run.workloads.iter().any(|workload| {
-            workload.targets.contains(&at) && (workload.mix.trim > 0.0 || workload.mix.trim_then_write)
-        });
-    (trims && discard::is_device(opened) && !discard::has_uring())
-        .then(|| format!("io_uring discards on {} from Linux 6.12 on only", opened.name))
+fn cannot_trim(input: &RunInput<'_>, at: usize) -> Option<String> {
+    let trims = uses(input, at).any(|(workload, _)| workload.mix.trim > 0.0 || workload.mix.trim_then_write);
+    trims.then(|| cannot_discard(input, at)).flatten()
+}
+
+/// Why discards of a target need threads; `None` when it is no device, or io_uring has them.
+///
+/// A discard through a ring drops what is cached of its range before it begins, and does not keep reads away (`blkdev_cmd_discard` in
+/// `block/ioctl.c`, Linux 6.18): what is read ahead meanwhile stays, though it is on the device no more. The call that waits keeps
+/// them away.
+pub(crate) fn cannot_discard(input: &RunInput<'_>, at: usize) -> Option<String> {
+    let opened = input.targets.get(at)?.as_ref().filter(|opened| opened.writable && discard::is_device(opened))?;
+    if !discard::has_uring() {
+        return Some(format!("io_uring discards on {} from Linux 6.12 on only", opened.name));
+    }
+    // A device may have several names in a plan, and has one cache.
+    let is_same = |at: &usize| input.targets[*at].as_ref().is_some_and(|other| other.kind == opened.kind);
+    let is_cached = |at: usize| uses(input, at).any(|(_, flags)| !is_direct(flags));
+    (0..input.targets.len()).filter(is_same).any(is_cached).then(|| {
+        format!(
+            "discards of {}, which is used through the page cache, are right only where a thread waits",
+            opened.name
+        )
+    })
 }
 
 /// Which writes of a synchronous fio job the kernel follows with a flush only where the call waits for them: direct ones to a

@@ -63,7 +63,7 @@ fn measure() -> Option<f64> {
     let mut group = Group { spec, lanes: Vec::new(), work: Blocks::default() };
     group.lanes.push(BlockLane { operations, content: None, cached: None, checks: None });
     group.work.places.push(BlockPlace { nothing: true, ..BlockPlace::default() });
-    group.work.files.push(FileSlot { plan_index: 0, flags: OpenFlags::default(), fd: None });
+    group.work.files.push(FileSlot { plan_index: 0, flags: OpenFlags::default(), fd: None, holder: None });
     let stats = Arc::new(Slot::new(1, Blocks::KINDS));
     let worker = std::thread::spawn(move || {
         let worker = Worker::new(

@@ -19,11 +19,13 @@ pub enum EngineError {
         "{0} need io_uring: leave --engine sync out, or allow io_uring (kernel.io_uring_disabled, container seccomp)"
     )]
     OnlyUring(&'static str),
-    /// Jobs of mappings, which threads use, beside others with many operations in flight.
+    /// What only threads can do, with many operations in flight.
     #[error(
-        "a run with ioengine=mmap has a thread for each of its {depth} operations in flight, more than {most}: lower iodepth=, or add stonewall"
+        "{why}; a run has a thread then for each of its {depth} operations in flight, more than {most}: lower the depth (iodepth=, threads=), or add stonewall"
     )]
     TooManyThreads {
+        /// What needs threads.
+        why: String,
         /// Operations in flight.
         depth: u32,
         /// The most.

@@ -6,7 +6,7 @@ use crate::discard::is_device;
 use crate::due_times::DueTimes;
 use crate::group_spec::{GroupSpec, JobSpec, LaneSpec};
 use crate::job_status::JobStatuses;
-use crate::opening::{descriptor, flags_of};
+use crate::opening::{descriptor, flags_of, holder};
 use crate::pool::{Families, Pool, has_jobs, job_of, pools, rate_on_each};
 use crate::work::Group;
 use crate::{EngineError, ResolvedRate, RunInput};
@@ -33,7 +33,7 @@ impl Group<Blocks> {
         if let Some(at) = files.iter().position(|file| (file.plan_index, file.flags) == (plan_index, flags)) {
             return Ok(at);
         }
-        files.push(FileSlot { plan_index, flags, fd: descriptor(opened, flags)? });
+        files.push(FileSlot { plan_index, flags, fd: descriptor(opened, flags)?, holder: holder(opened)? });
         Ok(files.len() - 1)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::{EngineError, RunInput};
 use plan::OpenFlags;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use target::{OpenTarget, TargetKind};
 
@@ -18,6 +18,15 @@ pub(crate) fn descriptor(opened: &OpenTarget, flags: OpenFlags) -> Result<Option
     if opened.kind == TargetKind::Nothing {
         return Ok(None);
     }
-    let fd = opened.view(flags).fd.try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
+    owned(opened.view(flags).fd)
+}
+
+/// A descriptor of a device that holds it, by which threads discard; none where nothing is held.
+pub(crate) fn holder(opened: &OpenTarget) -> Result<Option<Arc<OwnedFd>>, EngineError> {
+    opened.holder().map_or(Ok(None), owned)
+}
+
+fn owned(fd: BorrowedFd<'_>) -> Result<Option<Arc<OwnedFd>>, EngineError> {
+    let fd = fd.try_clone_to_owned().map_err(EngineError::system("duplicate a file descriptor"))?;
     Ok(Some(Arc::new(fd)))
 }

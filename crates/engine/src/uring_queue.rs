@@ -18,6 +18,8 @@ use std::os::fd::RawFd;
 
 /// `IOSQE_FIXED_FILE`: the file is an index of those that are registered.
 const FIXED_FILE: u64 = 1;
+/// `IOSQE_ASYNC`: a thread of the kernel's begins it, which may wait.
+const BY_THREAD: u64 = 1 << 4;
 /// What a ring cannot do without, both since Linux 5.11: one mapping of both queues, and a time limit with the call that waits.
 const NEEDED: IoringFeatureFlags = IoringFeatureFlags::SINGLE_MMAP.union(IoringFeatureFlags::EXT_ARG);
 /// One thread uses the ring, and completions wait until it comes by.
@@ -37,6 +39,8 @@ pub(crate) struct Entry {
     pub(crate) flags: u32,
     pub(crate) io_priority: u16,
     pub(crate) third_address: u64,
+    /// The kernel begins it in a thread that may wait.
+    pub(crate) is_by_thread: bool,
 }
 
 /// What [`Entry::pause`] waits, seconds and nanoseconds.
@@ -52,8 +56,9 @@ impl Entry {
     #[inline]
     fn words(self, tag: u64) -> [u64; 8] {
         let fixed = if self.is_fixed_file { FIXED_FILE } else { 0 };
+        let flags = fixed | if self.is_by_thread { BY_THREAD } else { 0 };
         [
-            u64::from(self.code) | fixed << 8 | u64::from(self.io_priority) << 16 | u64::from(self.file) << 32,
+            u64::from(self.code) | flags << 8 | u64::from(self.io_priority) << 16 | u64::from(self.file) << 32,
             self.offset,
             self.address,
             u64::from(self.length) | u64::from(self.flags) << 32,

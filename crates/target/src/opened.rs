@@ -15,7 +15,7 @@ use crate::verify_own_file::{self, Effort, Left};
 use crate::{ErrorKind, TargetAccess, TargetError, WritePolicy};
 use plan::{LayoutKind, OpenFlags, TargetSpec};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Advice, FileType, OFlags, fadvise, fdatasync, fstat, major, minor};
+use rustix::fs::{Advice, FileType, OFlags, fadvise, fcntl_getfl, fdatasync, fstat, major, minor};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
@@ -96,6 +96,17 @@ impl OpenTarget {
     /// A sentence when the mark could not be changed; the file will then be filled again by the next run.
     pub fn mark_filled(&self, up_to: u64) -> Result<(), String> {
         self.change_mark(|mark| mark.filled_bytes = Some(mark.filled_bytes.unwrap_or(0).max(up_to)))
+    }
+
+    /// The descriptor that holds a device against other programs. With it a discard also drops what is cached of its range; with
+    /// any other one that fails (`EBUSY`) where part of it is in use at that moment. `None` of anything else, and of a device that
+    /// is not held for writing.
+    #[must_use]
+    pub fn holder(&self) -> Option<BorrowedFd<'_>> {
+        let fd = self._claim.as_ref()?.fd();
+        let is_device = matches!(self.kind, TargetKind::BlockDevice { .. });
+        let writes = || fcntl_getfl(fd).is_ok_and(|flags| flags.contains(OFlags::RDWR));
+        (is_device && writes()).then_some(fd)
     }
 
     /// Writes out what of the file is still in memory only; nothing where all goes past the page cache.

@@ -1,4 +1,5 @@
-//! Discards of devices where io_uring takes none (before Linux 6.12): threads that issue them and wait.
+//! Discards of devices that are not for io_uring ([`cannot_discard`](crate::choose::cannot_discard)): threads that issue them
+//! and wait.
 //!
 //! The replay thread never waits for them; each end comes with the time at which a worker saw it.
 

@@ -10,7 +10,8 @@ mod sequence;
 mod share;
 mod worker;
 
-use crate::opening::{descriptor, flags_of};
+use crate::choose::cannot_discard;
+use crate::opening::{descriptor, flags_of, holder};
 use crate::placement;
 use crate::replay_progress::{Played, ReplayChunk};
 use crate::running::{CommandCrew, Offered, Parts, RunningRun};
@@ -96,6 +97,8 @@ impl ReplayHindrances {
 pub(crate) struct Stage {
     pub(crate) plan_index: usize,
     pub(crate) fd: Option<Arc<OwnedFd>>,
+    /// Of a device: by which threads discard.
+    pub(crate) holder: Option<Arc<OwnedFd>>,
     pub(crate) content: Option<ContentGenerator>,
     pub(crate) discards: bool,
     pub(crate) nothing: bool,
@@ -220,15 +223,15 @@ fn stages(input: &RunInput<'_>) -> Result<Vec<Stage>, EngineError> {
             None => group::content(input, *plan_index, opened, 0, GeneratorPart::WHOLE)?,
         };
         let nothing = opened.kind == TargetKind::Nothing;
-        Ok(Stage { plan_index: *plan_index, fd: descriptor(opened, flags)?, content, discards, nothing, checked })
+        let (plan_index, fd, holder) = (*plan_index, descriptor(opened, flags)?, holder(opened)?);
+        Ok(Stage { plan_index, fd, holder, content, discards, nothing, checked })
     };
     workload.targets.iter().map(stage).collect()
 }
 
-/// May there be discards that io_uring does not take here?
+/// May there be discards for which io_uring does not do here?
 fn needs_threads(input: &RunInput<'_>) -> bool {
     let Some(workload) = input.run.workloads.first() else { return false };
     let trims = workload.replay.as_ref().is_some_and(|replay| replay.filter.takes_op(OperationKind::Trim));
-    let mut opened = workload.targets.iter().filter_map(|at| input.targets.get(*at)?.as_ref());
-    trims && !discard::has_uring() && opened.any(|opened| opened.writable && discard::is_device(opened))
+    trims && workload.targets.iter().any(|at| cannot_discard(input, *at).is_some())
 }

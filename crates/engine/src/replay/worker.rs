@@ -76,7 +76,7 @@ pub(super) struct Player {
     small: IoBuffers,
     memory: IoBuffers,
     stages: Vec<Stage>,
-    /// Where io_uring takes no discards.
+    /// Where discards are not for io_uring.
     discards: Option<Discards>,
     /// Where data is proved.
     checks: Option<Box<PlayedChecks>>,
@@ -116,6 +116,11 @@ impl Player {
         let raw: Vec<i32> = stages.iter().map(|stage| stage.fd.as_ref().map_or(-1, |file| file.as_raw_fd())).collect();
         ring.register(&raw, &mut small)?;
         ring.register_self();
+        if discards.is_none() && stages.iter().any(|stage| stage.discards) {
+            // A thread of the kernel waits for each discard, and others are not to wait for a thread; what the kernel refuses is done
+            // without.
+            let _ = ring.widen(depth);
+        }
         let is_real_time = real_time();
         hindrances.ordinary.store(u64::from(!is_real_time), Ordering::Relaxed);
         let mut lanes = vec![0; stages.iter().map(|stage| stage.plan_index + 1).max().unwrap_or(0)];
@@ -442,7 +447,8 @@ impl Player {
         let Self { batch, slots, stages, discards: Some(discards), .. } = self else { return };
         for slot in batch.iter() {
             let InFlight { lane, io, .. } = slots[*slot as usize];
-            if let (true, Some(fd)) = (goes_aside(&stages[lane], &io), &stages[lane].fd) {
+            let Stage { holder, fd, .. } = &stages[lane];
+            if let (true, Some(fd)) = (goes_aside(&stages[lane], &io), holder.as_ref().or(fd.as_ref())) {
                 discards.push(*slot, fd, operation_of(&io));
             }
         }

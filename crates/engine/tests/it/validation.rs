@@ -44,6 +44,7 @@ pub fn proof(targets: &[TargetSpec], block_bytes: u64, settings: ValidationSetti
 #[derive(Debug, Default)]
 pub struct Sums {
     lanes: Vec<LaneInterval>,
+    failures: Vec<engine::FailedOperation>,
     pub errors: u64,
     has_too_many_errors: bool,
 }
@@ -86,6 +87,7 @@ fn go(bench: &Bench, validation: &Validation, sweeps: bool, errors_max: Option<u
             let harvest = running.harvest();
             sums.errors += harvest.lanes.iter().map(|lane| lane.errors).sum::<u64>();
             sums.lanes.extend(harvest.lanes);
+            sums.failures.extend(harvest.failures);
             last_ns = quantity::clock::now_ns();
         }
     }
@@ -94,6 +96,7 @@ fn go(bench: &Bench, validation: &Validation, sweeps: bool, errors_max: Option<u
     assert_eq!(finished.unfinished(), 0);
     sums.errors += finished.harvest.lanes.iter().map(|lane| lane.errors).sum::<u64>();
     sums.lanes.extend(finished.harvest.lanes);
+    sums.failures.extend(finished.harvest.failures);
     sums
 }
 
@@ -543,6 +546,36 @@ fn what_cannot_be_proved_is_refused() {
     }
     let odd = proof(std::slice::from_ref(&spec), 1000, ValidationSettings::default());
     assert!(refusal(write(), &odd).contains("no multiples of 512"));
+}
+
+/// More at a time than the device has requests for, past its page cache, where io_uring discards, and through it, where threads do.
+#[test]
+fn discards_that_a_device_has_no_room_for_keep_their_ranges() {
+    if !testkit::require_root_or_skip() {
+        return;
+    }
+    for (direct, operations) in [(true, 15_000), (false, 2_000)] {
+        let device = testkit::LoopDevice::new_in(8 << 20, testkit::ScratchPlace::Memory).unwrap();
+        let mut spec = target("sd1", device.path(), 8 << 20, 512);
+        spec.open.direct = direct;
+        let mut run = run(vec![mixed(0.2, 0.4, 0.4, 0.0)]);
+        run.stop.operations = Some(operations);
+        let mut bench = Bench { workers: Some(1), ..Bench::new(vec![spec], run) };
+        bench.choice = EngineChoice::Uring;
+        if !direct {
+            let refusal = bench.refusal();
+            assert!(refusal.contains("discards of sd1, which is used through the page cache"), "{refusal}");
+            bench.choice = EngineChoice::Auto;
+        }
+        let validation = proof(&bench.plan.targets, BLOCK, ValidationSettings::default());
+        let sums = go(&bench, &validation, false, None);
+        let found = (sums.errors, validation.reports.count());
+        assert_eq!(found, (0, 0), "{direct}: {:?} {:?}", sums.failures, validation.reports);
+        let trims = sums.of(|lane| lane.op == OperationKind::Trim, |lane| lane.ops);
+        assert!(trims > operations / 4, "{direct}: {trims}");
+        sweep(&bench, &validation);
+        assert_eq!(validation.reports.count(), 0, "{direct}");
+    }
 }
 
 /// Prints operations per second of CPU time, plain and proved.
