@@ -383,9 +383,12 @@ fn unknown(recovered: &Recovered, request: &VerifyRequest, reader: &TargetReader
     let name = request.written_as.as_deref().unwrap_or(&request.path).display();
     let targets: Vec<&str> = recovered.targets.iter().map(|target| target.name.as_str()).collect();
     if targets.is_empty() {
-        return StampedDataError::Parameter(format!(
-            "the journal {journal} knows no target: nothing of it can be read"
-        ));
+        let damage: Vec<String> = recovered.damage.iter().map(ToString::to_string).collect();
+        let why = match damage.is_empty() {
+            true => "it is about trees of files".to_string(),
+            false => format!("nothing of it can be read ({})", damage.join("; ")),
+        };
+        return StampedDataError::Parameter(format!("the journal {journal} knows no target: {why}"));
     }
     let SampledStamps { devices, .. } = SampledStamps::of(reader, &reader.data_ranges(), &request.stop);
     let most = devices.iter().max_by_key(|(_, sectors)| **sectors).and_then(|(device, _)| recovered.target(*device));

@@ -184,6 +184,22 @@ fn what_is_done_to_files_behind_a_kill_is_found_and_named() {
 }
 
 #[test]
+fn what_a_later_execution_wrote_to_files_is_called_so_each_time() {
+    let place = Place::new();
+    let load = "operation=write,fileio=sequential,fileselect=sequential,threads=2";
+    place.run("first", &place.text(load, "format=yes,fwdrate=max,elapsed=2"), &[]).expect_code(0);
+    // Stamps have seconds.
+    std::thread::sleep(Duration::from_millis(1100));
+    let text = place.text(load, "format=no,fwdrate=max,elapsed=2");
+    place.scratch.run("beside", &text, &["--no-counters", "--no-report", "--verify"]).expect_code(0);
+    for (name, flag) in [("second", "--recover"), ("third", "--recover"), ("fourth", "--recover-only")] {
+        let output = place.run(name, &text, &[flag]).expect_code(4);
+        let found = place.found(name);
+        assert!(!found.is_empty() && found.iter().all(|(class, ..)| class == "other_run"), "{}", output.stderr);
+    }
+}
+
+#[test]
 fn a_deleted_file_that_is_back_is_found() {
     let place = Place::new();
     let all = "operation=delete,fileselect=sequential,threads=2";

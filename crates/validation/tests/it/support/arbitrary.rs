@@ -71,7 +71,9 @@ pub fn check(bytes: &[u8], choice: u64) {
     };
     assert!(damage.expected_words().len() < 1000 && damage.found_words().len() < 2000);
     for address in [address, address.wrapping_add(4096), random.next()] {
-        reports.add(Damage { address, ..damage.clone() });
+        let mut elsewhere = damage.clone();
+        (elsewhere.address, elsewhere.finding.must.address) = (address, address);
+        reports.add(elsewhere);
     }
     let version = random.next() as u16;
     let judgement = reports.judge(|_, _| [None, Some(number), Some(version)][(version % 3) as usize]);
