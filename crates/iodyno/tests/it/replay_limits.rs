@@ -255,7 +255,10 @@ fn memory_of_a_verified_replay_far_from_its_traces_clock_is_flat() {
         }
         let said = replay.wait().unwrap().expect_code(0).stderr;
         let recording = Reader::open(scratch.path(out)).unwrap();
-        assert_eq!(measure(&recording, "missing in the replay").error, Some(0.0), "{said}");
+        // What its tracing lost, where it had no processor, it says; nothing else is missing.
+        let missing = measure(&recording, "missing in the replay").error.unwrap();
+        let is_said = said.contains(&format!("the tracing of the replay has lost {missing:.0} I/Os"));
+        assert!(missing.abs() < 0.5 || is_said, "{missing}: {said}");
         greatest.push(most);
     }
     println!("{greatest:?} kB");
