@@ -24,7 +24,9 @@ fn folded(line: &str, width: usize) -> Vec<String> {
         let indent = rest.chars().take_while(|letter| *letter == ' ').count();
         let end = rest.char_indices().nth(width + 1).map_or(rest.len(), |(at, _)| at);
         let within = rest.get(indent..end).and_then(|head| head.rfind(' ')).map(|at| indent + at);
-        let behind = || rest.get(end..)?.find(' ').map(|at| end + at);
+        // Behind the first word, if that alone is too long.
+        let from = end.max(indent);
+        let behind = || rest.get(from..)?.find(' ').map(|at| from + at);
         let Some(at) = within.or_else(behind) else { break };
         let further = format!("{hanging}{}", rest.get(at..).unwrap_or_default().trim_start());
         // A gap in a table ends no line.
@@ -50,7 +52,8 @@ mod tests {
             ["  a_word_without_an_end", "      and", "      more"]
         );
         assert_eq!(folded("  1234567890", 4), ["  1234567890"]);
-        for width in 1..60 {
+        assert_eq!(folded("        a b", 2), ["        a", "            b"]);
+        for width in 0..60 {
             let together = folded(line, width).join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(together, line.split_whitespace().collect::<Vec<_>>().join(" "), "{width}");
         }
