@@ -19,6 +19,16 @@ pub enum QuantityError {
     TooLarge(String),
 }
 
+/// A word as a shell takes it: in quotes, unless all its characters are plain.
+#[must_use]
+pub fn shell_word(text: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,=%+@".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => text.into(),
+        false => format!("'{}'", text.replace('\'', "'\\''")).into(),
+    }
+}
+
 /// A field of CSV, in quotes where it needs them (RFC 4180).
 #[must_use]
 pub fn csv_field(text: &str) -> Cow<'_, str> {
@@ -208,6 +218,20 @@ pub fn wall_ns_of((year, month, day): (i64, i64, i64), (hour, minute, second): (
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shells_take_words_whole() {
+        let words = [
+            ("a-b_c.1/x:y,z=%+@", "a-b_c.1/x:y,z=%+@"),
+            ("", "''"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$x", "'$x'"),
+        ];
+        for (word, expected) in words {
+            assert_eq!(shell_word(word), expected);
+        }
+    }
 
     #[test]
     fn a_field_with_a_separator_or_an_end_of_line_is_quoted() {

@@ -1,6 +1,7 @@
 //! Kinds of load, and commands as load: programs that are started, timed and judged like operations.
 
 use super::tree::TreeLoad;
+use quantity::text::shell_word;
 use serde::{Deserialize, Serialize};
 
 /// What kind of work a workload does. Where it is [`Load::Blocks`], the fields of [`Workload`](crate::Workload) say what.
@@ -82,14 +83,11 @@ pub enum CommandLine {
 impl std::fmt::Display for CommandLine {
     /// As a shell would read it.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let quoted = |word: &String| {
-            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:,=%+@".contains(&byte);
-            let plain = !word.is_empty() && word.bytes().all(is_plain);
-            if plain { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-        };
         match self {
             Self::Shell(line) => out.write_str(line),
-            Self::Program(words) => out.write_str(&words.iter().map(quoted).collect::<Vec<_>>().join(" ")),
+            Self::Program(words) => {
+                out.write_str(&words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" "))
+            }
         }
     }
 }

@@ -6,6 +6,8 @@ use super::{TreeCertainty, TreeRemark, TreeUseError, Trees, usage};
 use plan::generate::OperationKind;
 use plan::{EntryJob, Plan, Run, TreeNames, TreeSpec, TreeTask, TreeUse};
 use quantity::figures::grouped;
+use quantity::text::shell_word;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use target::WritePolicy;
@@ -195,7 +197,6 @@ fn removal(folder: &Path, (before, after): (&str, &str), new: NewEntries, are_di
 }
 
 /// A word, or a part of one, for a shell.
-fn quoted(text: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
-    if text.chars().all(is_plain) { text.to_string() } else { format!("'{}'", text.replace('\'', "'\\''")) }
+fn quoted(text: &str) -> Cow<'_, str> {
+    if text.is_empty() { Cow::Borrowed("") } else { shell_word(text) }
 }

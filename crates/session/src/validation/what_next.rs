@@ -3,6 +3,7 @@
 use super::tally::path_of;
 use super::words;
 use plan::Plan;
+use quantity::text::shell_word;
 use quantity::visible::visible;
 use std::path::Path;
 use validation::{JudgedDamage, Validation};
@@ -38,12 +39,7 @@ pub(crate) fn what_next(
     Some(format!("what next: write nothing there; {} (docs/validation.md)", commands.join("; ")))
 }
 
-/// A path as a shell takes it.
+/// A path as a shell takes it, and a terminal, too.
 fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:=@,%".contains(letter);
-    match text.chars().all(is_plain) {
-        true => text.into_owned(),
-        false => format!("'{}'", visible(&text).replace('\'', "'\\''")),
-    }
+    shell_word(&visible(&path.to_string_lossy())).into_owned()
 }
