@@ -280,6 +280,11 @@ impl Journal {
         let mut inner = self.shared.lock();
         inner.append_range(Kind::TrimBegun, target, blocks, sequence, true);
         inner.trims.push((target, blocks.0, blocks.1));
+        self.until_durable(inner);
+    }
+
+    /// Writes what was appended, and waits until it is durable, or the journal has failed or is over.
+    fn until_durable(&self, mut inner: MutexGuard<'_, Inner>) {
         inner.write();
         let own = inner.written;
         inner.wants_sync = true;

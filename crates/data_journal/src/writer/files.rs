@@ -3,9 +3,6 @@
 use super::{Inner, Journal, PART_BLOCKS};
 use crate::file_source::{FileIntent, FileSource};
 use crate::record::{Kind, Record};
-use quantity::clock;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 impl Journal {
     /// These are about to be submitted, each for a file of a tree (target, file); returns when that is durable.
@@ -21,15 +18,7 @@ impl Journal {
             inner.append(&record);
             inner.announced.push(record);
         }
-        inner.write();
-        let own = inner.written;
-        inner.wants_sync = true;
-        self.shared.wake.notify_one();
-        let since = clock::now_ns();
-        while inner.synced < own && inner.failure.is_none() && !inner.is_over {
-            inner = self.shared.durable.wait(inner).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.shared.waited_ns.fetch_add(clock::now_ns() - since, Ordering::Relaxed);
+        self.until_durable(inner);
     }
 
     fn add(&self, record: &Record) {
