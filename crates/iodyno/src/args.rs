@@ -246,11 +246,11 @@ pub(crate) struct RunArgs {
     /// written again; a final run reads all that was written. -vr reads behind each write, -vw not before it, -vt keeps
     /// the times of each block. `validate=` in a file does the same (docs/vdbench.md).
     #[arg(short = 'v', value_name = "r|w|t", num_args = 0..=1, default_missing_value = "", require_equals = true)]
-    pub(crate) validate: Option<String>,
+    pub(crate) validate: Vec<String>,
     /// The same with a journal, which outlives a crash: -j begins one, -jr goes on with that of an earlier run after
     /// checking all that it knows, -jro does nothing else. `journal=DIR` of an sd= is its place.
     #[arg(short = 'j', value_name = "r|ro", num_args = 0..=1, default_missing_value = "", require_equals = true)]
-    pub(crate) journal: Option<String>,
+    pub(crate) journal: Vec<String>,
 }
 
 /// A number behind a flag of Vdbench's that means nothing here; anything else is another flag, misspelt.

@@ -53,6 +53,26 @@ pub(crate) fn read_files(
     read_files_with(files, flags, options, are_warnings_fatal, false)
 }
 
+fn no_directory(files: &[PathBuf]) -> Result<(), Failure> {
+    let Some(directory) = files.iter().find(|file| file.is_dir()) else { return Ok(()) };
+    let message = format!(
+        "{0} is a directory, and no parameter file; the directory of a journal is named by --journal {0}",
+        directory.display()
+    );
+    Err(Failure::new(PARAMETERS, message))
+}
+
+/// Why a file does not go together with job files or flags of fio's.
+fn no_job_file(file: &Path, flags: &Flags) -> Failure {
+    let is_verify = flags.iter().any(|(name, _)| name == "verify");
+    let instead = if is_verify { "; to prove the data of those: --verify without a method, or -v" } else { "" };
+    let message = format!(
+        "{} is no fio job file: job files and fio's flags do not go together with Vdbench's files{instead}",
+        file.display()
+    );
+    Failure::new(PARAMETERS, message)
+}
+
 /// The same; may the variables of `options` be those of job files, too, where they go before the environment?
 pub(crate) fn read_files_with(
     files: &[PathBuf],
@@ -71,14 +91,11 @@ pub(crate) fn read_files_with(
     };
     let format =
         if files.iter().any(is_fio) || !flags.is_empty() { ParameterFormat::Fio } else { ParameterFormat::Vdbench };
+    no_directory(files)?;
     let mut as_flags = Vec::new();
     let reading = if format == ParameterFormat::Fio {
         if let Some(other) = files.iter().find(|file| (file.exists() || is_input(file)) && !is_fio(file)) {
-            let message = format!(
-                "{} is no fio job file: job files and fio's flags do not go together with Vdbench's files",
-                other.display()
-            );
-            return Err(Failure::new(PARAMETERS, message));
+            return Err(no_job_file(other, flags));
         }
         if let Some((name, value)) = options.variables.first().filter(|_| !are_for_jobs) {
             let message = format!(

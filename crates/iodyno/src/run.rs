@@ -288,7 +288,10 @@ fn say_without_effect(args: &RunArgs) {
 
 /// What `-v` and `-j` ask for; says which of their letters mean nothing here.
 fn validation_of_vdbench_flags(args: &RunArgs) -> Result<Option<plan::ValidationSettings>, Failure> {
-    let (settings, notes) = params::validation_of_flags(args.validate.as_deref(), args.journal.as_deref())
+    // `-v -vr` is `-vr`, as Vdbench has it.
+    let letters = |given: &[String]| (!given.is_empty()).then(|| given.concat());
+    let (validate, journal) = (letters(&args.validate), letters(&args.journal));
+    let (settings, notes) = params::validation_of_flags(validate.as_deref(), journal.as_deref())
         .map_err(|why| Failure::new(PARAMETERS, why))?;
     for note in notes {
         say!("iodyno: {note}");

@@ -58,7 +58,7 @@ fn check_alone(args: &RunArgs, flags: &Flags) -> Result<(), Failure> {
         (args.quick.is_some(), "-t"),
         (args.addition.is_some(), "+ (--add)"),
         (args.restart.is_some(), "-r"),
-        (args.validate.is_some() || args.journal.is_some(), "-v or -j"),
+        (!args.validate.is_empty() || !args.journal.is_empty(), "-v or -j"),
         (args.flatfile, "--flatfile"),
         (reading.showcmd || reading.parse_only || !reading.sections.is_empty(), "--showcmd, --parse-only or --section"),
     ];

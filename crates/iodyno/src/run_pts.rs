@@ -104,7 +104,11 @@ fn check_alone(args: &RunArgs, flags: &Flags) -> Result<(), Failure> {
         (args.addition.is_some(), "+ (--add)", "it adds to rd= of a parameter file"),
         (args.restart.is_some(), "-r", "a test begins with its first run"),
         (args.clean.is_some(), "-c", "it is about files of fsd="),
-        (args.validate.is_some() || args.journal.is_some(), "-v or -j", "a test measures a drive, and checks no data"),
+        (
+            !args.validate.is_empty() || !args.journal.is_empty(),
+            "-v or -j",
+            "a test measures a drive, and checks no data",
+        ),
         (
             !flags.is_empty() || reading.showcmd || reading.parse_only || !reading.sections.is_empty(),
             "an option of fio's",

@@ -84,7 +84,7 @@ pub(crate) fn is_mode(value: &str) -> bool {
 }
 
 impl ValidationArgs {
-    /// Refuses what is said of a journal where there is none: it would change nothing, and nobody would know.
+    /// Refuses what is said of a journal where there is none: it would change nothing, and the user would not see that.
     fn check_journal_flags(&self, plan: &Plan) -> Result<(), Failure> {
         let of_plan = plan.settings.validation.as_ref().and_then(|settings| settings.journal.as_ref());
         let has_journal = self.data_journal.is_some() || of_plan.is_some();
@@ -111,7 +111,9 @@ impl ValidationArgs {
     pub(crate) fn apply(&self, plan: &mut Plan) -> Result<(), Failure> {
         if let Some(word) = self.verify.iter().find(|word| !is_value(word)) {
             let message = format!(
-                "--verify={word}: it is `sweep` (everything is read at the end) or `reads` (what the runs read)"
+                "--verify={word}: it is `sweep` (everything is read at the end) or `reads` (what the runs read); with fio's flags or job \
+                 files also a method: {}",
+                METHODS.join(", ")
             );
             return Err(Failure::new(PARAMETERS, message));
         }

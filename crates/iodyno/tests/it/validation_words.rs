@@ -49,9 +49,11 @@ fn flags_of_vdbench_ask_for_what_they_ask_for_there() {
         ("-j", true, false, false),
         ("-jr", true, false, false),
         ("-j2t", true, true, true),
+        ("-v -vr", true, true, false),
+        ("-vr -vt", true, true, true),
     ] {
         for file in ["a.vdb", "a.fio"] {
-            let found = settings(&scratch, file, &[flag]);
+            let found = settings(&scratch, file, &flag.split(' ').collect::<Vec<_>>());
             let of = |name: &str| found[name].as_bool();
             assert_eq!(
                 (of("reads_before_write"), of("reads_after_write"), of("keeps_times"), of("sweeps")),
@@ -76,6 +78,27 @@ fn flags_of_vdbench_ask_for_what_they_ask_for_there() {
     assert!(output.stderr.contains("-vq has no effect"), "{}", output.stderr);
     let output = scratch.iodyno(&["run", "a.vdb", "--dry-run", "-jnmis"]).run().unwrap();
     assert_eq!(output.stderr.matches(" has no effect here (").count(), 4, "{}", output.stderr);
+}
+
+#[test]
+fn words_that_do_not_go_together_are_refused_with_those_that_do() {
+    let scratch = Scratch::new();
+    scratch.write("a.vdb", VDBENCH);
+    scratch.write("a.fio", "[a]\nfilename=data\nsize=1m\nrw=write\n");
+    std::fs::create_dir(scratch.path("j")).unwrap();
+    for (file, flags, says) in [
+        ("a.vdb", &["--verify=crc32c"][..], "to prove the data of those: --verify without a method, or -v"),
+        ("a.fio", &["--verify=bogus"], "also a method: 0, crc16, crc32, crc32c"),
+        (
+            "a.vdb",
+            &["-j", "j"],
+            "j is a directory, and no parameter file; the directory of a journal is named by --journal j",
+        ),
+    ] {
+        let output = run(&scratch, "out", file, flags).expect_code(2);
+        assert!(output.stderr.contains(says), "{says}: {}", output.stderr);
+        assert!(!scratch.path("data").exists() && !scratch.path("out").exists(), "before any I/O");
+    }
 }
 
 #[test]
@@ -255,7 +278,7 @@ fn what_fio_validates_itself_by_runs_with_its_meaning() {
 
 /// A job that reads what an earlier run wrote expects it there, and one beside it that also writes does not, in the same file.
 #[test]
-fn each_job_expects_for_itself_what_nobody_in_this_run_wrote() {
+fn each_job_expects_for_itself_what_no_job_of_this_run_wrote() {
     let scratch = Scratch::new();
     scratch.write(
         "write.fio",
