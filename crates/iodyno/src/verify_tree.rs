@@ -62,7 +62,7 @@ pub(crate) struct TreeVerifyOutcome {
 }
 
 /// Reads all regular files of a directory and those below it on the same file system; links are not followed, and nothing is changed.
-/// `progress` is told the bytes that are done, and all.
+/// `progress` gets the bytes that are done, and all.
 ///
 /// # Errors
 /// When the directory cannot be listed at all, or the request makes no sense. What cannot be read of it is part of the outcome.

@@ -22,7 +22,7 @@ pub use recovery::FoundJournal;
 pub(crate) use recovery::{as_found, foreseen, policy_for};
 pub(crate) use sweep::{begin_sweep, further_flags, leave_caches, leave_out_ends, sweep_run};
 pub use tally::group_sentence;
-pub(crate) use tally::{Coverage, DataTally, Verdict, path_of, verdict_row};
+pub(crate) use tally::{Coverage, DataTally, Verdict, left_out_row, path_of, verdict_row};
 pub(crate) use what_next::what_next;
 
 use crate::SessionError;
@@ -278,21 +278,27 @@ pub(crate) fn load_prevented(plan: &Plan, damaged: u64) -> Option<String> {
     })
 }
 
-/// Why a run was ended whose plan allows fewer damaged blocks.
-pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Validation>) -> String {
-    let damaged = validation.map_or(0, |validation| validation.reports.count());
+/// Why a run was ended whose plan allows fewer damaged blocks, or fewer of those and of failed operations together.
+pub(crate) fn too_much_damage(title: &str, plan: &Plan, validation: Option<&Validation>, failed: u64) -> String {
+    let counts = validation.map(|validation| validation.reports.counts()).unwrap_or_default();
+    let (damaged, files) = (counts.values().sum::<u64>(), words::files_of(&counts));
     let limit = plan.settings.errors_max;
     // Reads in flight when the first one too many was found have found the others.
     let beyond =
         if damaged > limit.saturating_add(1) { "; reads that were in flight then found some of them" } else { "" };
+    let failed = match (damaged <= limit, failed) {
+        (true, 1) => ", and 1 operation failed".to_string(),
+        (true, 2..) => format!(", and {failed} operations failed"),
+        _ => String::new(),
+    };
     let limit = if limit == 0 {
         "data_errors=0, as verify_fatal=1 and data_errors=COMMAND say, too".to_string()
     } else {
         format!("data_errors={limit}")
     };
     format!(
-        "{title}: stopped, {} damaged ({limit}){beyond}; the runs behind it, and the reading at the end, do not take place",
-        words::are(damaged)
+        "{title}: stopped, {} damaged{failed} ({limit}){beyond}; the runs behind it, and the reading at the end, do not take place",
+        words::are_of(damaged, files)
     )
 }
 

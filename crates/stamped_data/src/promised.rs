@@ -22,7 +22,7 @@ use validation::{
 const STRIDE: u64 = 1 << 20;
 /// Blocks behind the end of the target that are looked at one by one; what a journal says may be of any number.
 const BEHIND: u64 = 1 << 16;
-/// Groups of damaged blocks that are told.
+/// Groups of damaged blocks that have a sentence.
 const GROUPS: usize = 20;
 
 /// What a journal says of a target.
@@ -285,8 +285,8 @@ impl Promised {
             damage.class = classes.get(&damage.address).copied().unwrap_or(damage.class);
         }
         damages.sort_by_key(|damage| damage.address);
-        let told = overview.groups.iter().take(GROUPS).map(|group| group_sentence(&self.target, group));
-        let mut groups: Vec<String> = told.collect();
+        let described = overview.groups.iter().take(GROUPS).map(|group| group_sentence(&self.target, group));
+        let mut groups: Vec<String> = described.collect();
         let beyond: u64 = overview.beyond.values().sum();
         if beyond > 0 {
             groups.push(format!("{beyond} blocks are damaged besides, and only counted: where they are is not kept"));

@@ -42,7 +42,7 @@ pub(super) fn unit_of(block_bytes: Option<u64>) -> Result<SurveyUnit, StampedDat
     }
 }
 
-/// Reads all of a target; nothing on it is changed. `progress` is told the bytes that are done, and all.
+/// Reads all of a target; nothing on it is changed. `progress` gets the bytes that are done, and all.
 ///
 /// # Errors
 /// When the target cannot be opened. What cannot be read of it is part of the outcome.

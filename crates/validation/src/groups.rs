@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A group names so many of its ranges.
 pub const RANGES_MAX: usize = 16;
-/// So many causes are told apart, of one class on one target.
+/// So many causes are kept apart, of one class on one target.
 const CAUSES_MAX: usize = 64;
 
 /// A target (by its index in the plan), and the number of the file where that is a tree.

@@ -405,7 +405,7 @@ impl Player {
     fn go_on(&mut self, now_ns: u64) -> Result<(), EngineError> {
         let is_awaited = self.checks.as_ref().is_some_and(|checks| checks.has_waiting());
         if is_awaited && self.ring.has_deferred() {
-            // Whoever has the blocks may have come back.
+            // The operation that has the blocks may have come back.
             self.ring.run_deferred().map_err(EngineError::system("reap from io_uring"))?;
             self.reap(now_ns);
         }

@@ -1,6 +1,8 @@
 //! What a recovery finds, and what it cannot see, has consequences: damage prevents the load, and nothing is called right unread.
 
 use crate::support::Scratch;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use testkit::CommandOutput;
@@ -45,6 +47,14 @@ impl Place {
 
     fn writes(&self, name: &str) -> bool {
         self.scratch.table(name, "run_total").iter().any(|row| row["op"] == "write")
+    }
+
+    /// How much of what is known the recording says was read at the end, of both in blocks; `None`: not known.
+    fn coverage(&self, name: &str) -> Option<(i64, i64)> {
+        let rows = self.scratch.table(name, "data_check");
+        let newest: BTreeMap<&str, &Value> = rows.iter().map(|row| (row["target"].as_str().unwrap(), row)).collect();
+        let sum = |column: &str| newest.values().map(|row| row[column].as_i64()).sum::<Option<i64>>();
+        sum("swept_blocks").zip(sum("known_blocks"))
     }
 
     fn addresses(&self, name: &str) -> Vec<u64> {
@@ -167,6 +177,7 @@ fn blocks_behind_the_end_are_lost_or_named() {
         says(&output, "512 KiB of sd1 (");
         says(&output, "behind the 512 KiB that this load uses");
         says(&output, "coverage 50.00 %: what was read was right");
+        assert_eq!(place.coverage(&format!("half{flag}")), Some((64, 128)), "the verdict and the recording agree");
     }
     // Half of it is gone.
     std::fs::File::options().write(true).open(&data).unwrap().set_len(512 << 10).unwrap();
@@ -175,6 +186,7 @@ fn blocks_behind_the_end_are_lost_or_named() {
     says(&output, "coverage 50.00 %: 64 blocks are damaged: 64 short_read");
     let lost: Vec<u64> = (64..128).map(|block| block * BLOCK).collect();
     assert_eq!(place.addresses("shrunk"), lost);
+    assert_eq!(place.coverage("shrunk"), Some((64, 128)), "what is lost is known, too");
 }
 
 #[test]
@@ -222,6 +234,7 @@ fn proves_only_what_is_left(place: &Place, text: &str, why: &str) {
     never_says(&output, &["coverage 100 %"]);
     says(&output, "coverage unknown: what was read was right; the rest is not proved; the journal has lost a part");
     says(&output, why);
+    assert_eq!(place.coverage("only"), None);
     let journal = place.memory.path().join("j");
     let arguments = ["verify", data.to_str().unwrap(), "--journal", journal.to_str().unwrap()];
     let output = place.scratch.iodyno(&arguments).run().unwrap().expect_code(0);
@@ -398,5 +411,6 @@ fn what_was_never_flushed_is_not_proved_by_the_load_behind_it() {
         "coverage unknown: what was read was right; the rest is not proved; of what lay there before the load nothing is proved; 128 \
          blocks that no flush covered before the power cut may hold anything: only counted",
     );
+    assert_eq!(place.coverage("cut"), None);
     never_says(&output, &ALL_RIGHT);
 }

@@ -73,7 +73,7 @@ fn an_unreadable_journal_proves_nothing_and_is_refused() {
 }
 
 #[test]
-fn recovering_only_reads_what_nobody_may_write() {
+fn recovering_only_reads_a_device_that_is_read_only() {
     let (scratch, elsewhere) = places();
     let (data, journal) = (scratch.path("data"), elsewhere.path().join("j"));
     let output = run(&scratch, "first", &load(&[&data]), &journal, &[]).expect_code(0);
@@ -85,7 +85,7 @@ fn recovering_only_reads_what_nobody_may_write() {
     let output = run(&scratch, "only", &load(&[&data]), &journal, &["--recover-only"]).expect_code(4);
     says(&output, "1 block is damaged: 1 zeroes");
     assert_eq!(std::fs::metadata(&data).unwrap().modified().unwrap(), before);
-    // What is told of the journal is told once, and the only run is counted as such.
+    // What is said of the journal is said once, and the only run is counted as such.
     let both = format!("{}{}", output.stdout, output.stderr);
     assert_eq!(both.matches("records of 1 session").count(), 1, "{both}");
     assert!(both.contains("run 1 of 1: ") && !both.contains("run 2 of"), "{both}");

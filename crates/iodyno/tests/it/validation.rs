@@ -153,8 +153,8 @@ fn equal_blocks_stay_equal_and_are_checked() {
     let unique = data.chunks(4096).collect::<std::collections::HashSet<_>>().len();
     // 2,048 blocks, half of them unique; σ = 23.
     assert!((1024 - 115..1024 + 115).contains(&unique), "{unique} of 2048");
-    let told = scratch.iodyno(&["verify", file.to_str().unwrap()]).run().unwrap().expect_code(0);
-    assert!(told.stdout.contains("equal to others"), "{}", told.stdout);
+    let equal = scratch.iodyno(&["verify", file.to_str().unwrap()]).run().unwrap().expect_code(0);
+    assert!(equal.stdout.contains("equal to others"), "{}", equal.stdout);
 
     // What an earlier execution wrote is no damage, whether its settings are known or not.
     for more in ["", "dedupe_percentage=50\n"] {

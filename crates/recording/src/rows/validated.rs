@@ -52,7 +52,7 @@ tables! {
         bytes_found: String, "", Text;
     }
 
-    /// What happened to a damaged block, by all that was found: written behind the last run, because only then both ends of a write that went astray are known. A row per row of `data_error` (same `t_ns`, `target`, `file` and `address`), and for the blocks beyond those too, up to 200,000. None when the command was killed.
+    /// What happened to a damaged block, by all that was found: written behind the last run, because only then both ends of a write that went astray are known. A row per damaged block or file, however often it was found wrong, also of those beyond the rows of `data_error`, up to 200,000; `t_ns`, `target`, `file` and `address` are those of one of its rows there. None when the command was killed.
     DataVerdict = "data_verdict" from "data validation" since 1 rows Once {
         /// When it was found: that of the row in `data_error`.
         t_ns: i64, "ns", Time;
@@ -84,7 +84,7 @@ tables! {
         run: String, "", Name;
         /// Position of the run in the order of execution.
         run_index: i32, "", Gauge in key;
-        /// Target.
+        /// Target. `(left out)`: what the journal of an earlier session knows and no run reads.
         target: Label, "", Name in key;
         /// Bytes of a block.
         block_bytes: i64, "bytes", Gauge;
@@ -94,9 +94,9 @@ tables! {
         checked_bytes: i64, "bytes", Gauge;
         /// Bytes that were read and of which nothing was known.
         unknown_bytes: i64, "bytes", Gauge;
-        /// Blocks of which a write, a trim or a damage is known.
+        /// Blocks of which a write, a trim or a damage is known, without trimmed ones that may read as anything; of a tree its files, too.
         known_blocks: i64, "", Gauge;
-        /// Of those, blocks that were read at the end (the sweep); null without one.
+        /// Of those, what was read at the end (the sweep); null without one.
         swept_blocks: Option<i64>, "", Gauge;
         /// Blocks that an earlier session of the journal wrote and that no flush covered before a power cut: they may hold anything, and are only counted. Null where no journal was recovered.
         unpromised_blocks: Option<i64>, "", Gauge;

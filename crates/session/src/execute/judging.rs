@@ -129,7 +129,8 @@ impl Life<'_, '_> {
             }
             Cause::Interrupted => self.ending = self.ending.max(CommandEnding::Interrupted),
             Cause::Damage => {
-                let sentence = crate::validation::too_much_damage(title, self.plan, self.validation.as_ref());
+                let sentence =
+                    crate::validation::too_much_damage(title, self.plan, self.validation.as_ref(), self.errors);
                 say(EventSeverity::Error, EventKind::ErrorsMax, sentence)?;
             }
             Cause::Journal => {

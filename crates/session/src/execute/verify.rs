@@ -1,4 +1,4 @@
-//! Behind the last run of a validated plan: everything that was written is read once more, and the verdict is told.
+//! Behind the last run of a validated plan: everything that was written is read once more, and the verdict is given.
 
 use super::Life;
 use crate::SessionError;
@@ -7,6 +7,7 @@ use crate::run_loop::{Cause, RunResult};
 use crate::validation::{self as data, Coverage, Verdict};
 use engine::ResolvedRate;
 use plan::{ShellCommand, TextSpan};
+use quantity::clock;
 use recording::rows::DataVerdict;
 use recording::{EventKind, EventSeverity};
 use validation::JudgedDamage;
@@ -24,14 +25,19 @@ impl Life<'_, '_> {
             true if self.is_over() => Err("not read again at the end, because the runs were stopped"),
             true => self.sweep(None)?,
         };
-        self.conclude(swept)
+        self.conclude(swept, "verify")
     }
 
-    /// Tells what was proved. `swept`: what was read of all that is known, or why nothing was.
-    fn conclude(&mut self, swept: Result<Coverage, &'static str>) -> Result<(), SessionError> {
+    /// Tells what was proved. `swept`: what was read of all that is known in the run of this title, or why nothing was.
+    fn conclude(&mut self, swept: Result<Coverage, &'static str>, title: &str) -> Result<(), SessionError> {
         let Some(validation) = &self.validation else { return Ok(()) };
         let left_out = self.found_journal.as_ref().map(|found| found.left_out().clone()).unwrap_or_default();
         let verdict = Verdict::of(self.plan, validation, swept, &left_out);
+        let t_ns = clock::now_ns();
+        let at = ((title, (self.next_index - 1).max(0)), (t_ns, self.spine.seconds(t_ns)));
+        if let Some(row) = swept.ok().and_then(|_| data::left_out_row(&left_out, at.0, at.1)) {
+            self.spine.rows(&[row])?;
+        }
         if verdict.is_wrong {
             self.ending = self.ending.max(CommandEnding::DataWrong);
         }
@@ -72,7 +78,7 @@ impl Life<'_, '_> {
     }
 
     /// Tells what the journal of an earlier session says, and reads what must be there before anything is written. True: nothing else is
-    /// done, and the verdict is told.
+    /// done, and the verdict is given.
     pub(super) fn recovered(&mut self) -> Result<bool, SessionError> {
         let (Some(found), Some(validation)) = (&mut self.found_journal, &self.validation) else { return Ok(false) };
         found.compare(self.plan, validation, &self.targets);
@@ -116,7 +122,7 @@ impl Life<'_, '_> {
             self.tell_of_data(EventSeverity::Error, format!("recovery: {sentence}"))?;
         }
         if ends {
-            self.conclude(swept)?;
+            self.conclude(swept, "recovery")?;
         }
         Ok(ends)
     }

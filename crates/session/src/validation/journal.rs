@@ -87,7 +87,7 @@ fn anchors(plan: &Plan) -> impl Iterator<Item = (&str, &Path)> {
     used.map(|(_, spec)| (spec.name.as_str(), spec.anchor.as_path()))
 }
 
-/// Nothing has been done to files yet: the journal is told which there are.
+/// Nothing has been done to files yet: the journal gets those that are there.
 pub(crate) fn begin_files(validation: Option<&Validation>) -> Vec<String> {
     let trees = validation.into_iter().flat_map(|validation| validation.trees.iter().flatten());
     let mut troubles = Vec::new();

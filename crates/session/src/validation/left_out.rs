@@ -19,7 +19,7 @@ pub(crate) struct LeftOut {
     pub(super) blocks: u64,
     /// Blocks that lie behind the end of a target: damage that no run reads.
     pub(super) lost_blocks: u64,
-    /// Why nobody knows what more must be there; a part of a sentence.
+    /// Why it is not known what more must be there; a part of a sentence.
     pub(super) unknown: Option<&'static str>,
     /// Which, and why; parts of a sentence.
     unchecked: Vec<String>,

@@ -19,7 +19,7 @@ use validation::{
     JudgedDamage, TargetValidation, Validation,
 };
 
-/// Damaged blocks of a run that are told in full while it lasts.
+/// Damaged blocks of a run that are described in full while it lasts.
 const SHOWN: usize = 5;
 /// Addresses that the sentence about a class names.
 const ADDRESSES: usize = 3;
@@ -48,7 +48,7 @@ impl DataTally {
         Self { damaged_before: validation.map_or(0, |validation| validation.reports.count()), ..Self::default() }
     }
 
-    /// Records what was found since this was last called; the first few are told at once.
+    /// Records what was found since this was last called; the first few are described at once.
     pub(crate) fn take(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
         let Some(validation) = context.validation else { return Ok(()) };
         let found = validation.reports.take();
@@ -88,7 +88,7 @@ impl DataTally {
     pub(crate) fn conclude(&mut self, spine: &mut Spine<'_>, context: &RunContext<'_>) -> Result<(), SessionError> {
         let Some(validation) = context.validation else { return Ok(()) };
         self.take(spine, context)?;
-        let checks = validation.all_cells().map(|target| Self::check_of(spine, context, target));
+        let checks = Coverage::each(validation).map(|(cells, part)| Self::check_of(spine, context, cells, part));
         let checks: Vec<DataCheck> = checks.collect();
         if !checks.is_empty() {
             spine.rows(&checks)?;
@@ -120,7 +120,12 @@ impl DataTally {
         validation.map_or(0, |validation| validation.reports.count().saturating_sub(self.damaged_before))
     }
 
-    fn check_of(spine: &Spine<'_>, context: &RunContext<'_>, target: &TargetValidation) -> DataCheck {
+    fn check_of(
+        spine: &Spine<'_>,
+        context: &RunContext<'_>,
+        target: &TargetValidation,
+        coverage: Coverage,
+    ) -> DataCheck {
         let (rules, counts) = (target.rules(), target.counts());
         let (t_ns, count) = (clock::now_ns(), |count: &AtomicU64| signed(count.load(Ordering::Relaxed)));
         DataCheck {
@@ -133,8 +138,8 @@ impl DataTally {
             stamped_bytes: count(&counts.written_bytes),
             checked_bytes: count(&counts.checked_bytes),
             unknown_bytes: count(&counts.unknown_bytes),
-            known_blocks: signed(target.states().written()),
-            swept_blocks: context.sweeps.then(|| count(&counts.swept_blocks)),
+            known_blocks: signed(coverage.known),
+            swept_blocks: context.sweeps.then(|| signed(coverage.swept)),
             unpromised_blocks: target.unpromised().map(signed),
             damaged_blocks: count(&counts.damaged_blocks),
             extra_reads: count(&counts.extra_reads),
@@ -143,7 +148,10 @@ impl DataTally {
     }
 }
 
-/// How much of what is known a sweep has read, blocks.
+/// What stands for a target in the row of [`left_out_row`]; no target of a plan has such a name.
+const LEFT_OUT: &str = "(left out)";
+
+/// How much of what is known a sweep has read, blocks and files of trees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coverage {
     pub(crate) swept: u64,
@@ -153,17 +161,24 @@ pub(crate) struct Coverage {
 impl Coverage {
     /// Of what was read in the last sweep.
     pub(crate) fn of(validation: &Validation) -> Self {
-        let mut coverage = Self::default();
-        for target in validation.each() {
-            coverage.swept += target.counts().swept_blocks.load(Ordering::Relaxed);
-            coverage.known += target.states().written() - untold(target);
-        }
-        for tree in validation.trees.iter().flatten() {
-            let cells = tree.cells();
-            coverage.swept += cells.counts().swept_blocks.load(Ordering::Relaxed) + tree.swept_files();
-            coverage.known += cells.states().written() + tree.known_files();
-        }
-        coverage
+        Self::each(validation).fold(Self::default(), |all, (_, part)| Self {
+            swept: all.swept + part.swept,
+            known: all.known + part.known,
+        })
+    }
+
+    /// The same of each target and tree.
+    fn each(validation: &Validation) -> impl Iterator<Item = (&TargetValidation, Self)> {
+        let of_blocks = |cells: &TargetValidation| Self {
+            swept: cells.counts().swept_blocks.load(Ordering::Relaxed),
+            known: cells.states().written() - untold(cells),
+        };
+        let targets = validation.each().map(move |target| (&**target, of_blocks(target)));
+        let trees = validation.trees.iter().flatten().map(move |tree| {
+            let Self { swept, known } = of_blocks(tree.cells());
+            (&**tree.cells(), Self { swept: swept + tree.swept_files(), known: known + tree.known_files() })
+        });
+        targets.chain(trees)
     }
 
     /// In per cent: 100 only where nothing is missing.
@@ -188,6 +203,34 @@ fn untold(target: &TargetValidation) -> u64 {
         count += (first..from).filter(|block| states.get(*block) == BlockState::Trimmed).count() as u64;
     }
     count
+}
+
+/// What a journal knows and no run reads, as the row of a target: without it the recording would say that more is proved than the
+/// verdict does. `None`: there is nothing.
+pub(crate) fn left_out_row(
+    left_out: &LeftOut,
+    (run, run_index): (&str, i32),
+    (t_ns, t_s): (u64, f64),
+) -> Option<DataCheck> {
+    let known = left_out.blocks.saturating_add(left_out.lost_blocks);
+    (known > 0 || left_out.unknown.is_some()).then(|| DataCheck {
+        t_ns: signed(t_ns),
+        t_s,
+        run: run.to_string(),
+        run_index,
+        target: LEFT_OUT.into(),
+        block_bytes: 0,
+        stamped_bytes: 0,
+        checked_bytes: 0,
+        unknown_bytes: 0,
+        known_blocks: signed(known),
+        // Where more may be known than can be read of the journal, no share is known either.
+        swept_blocks: left_out.unknown.is_none().then_some(0),
+        unpromised_blocks: None,
+        damaged_blocks: 0,
+        extra_reads: 0,
+        deferred: 0,
+    })
 }
 
 fn row_of(
@@ -280,13 +323,16 @@ impl Verdict {
         let is_whole = left_out.unknown.is_none() && swept.is_ok_and(|coverage| coverage.swept >= coverage.known);
         let held = |place: DamagePlace, address: u64| validation.right_version(place, address);
         let judgement = if damaged > 0 { validation.reports.judge(held) } else { DamageOverview::default() };
-        let found = match places(&judgement) {
+        let counts = class_counts(&judgement);
+        let found = match counts.values().sum::<u64>() {
             0 if checked == 0 => "nothing was proved".to_string(),
             0 if is_whole => "no byte was lost".to_string(),
             0 => "what was read was right; the rest is not proved".to_string(),
             count => {
+                let classes: Vec<String> =
+                    counts.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
                 let what =
-                    format!("{} damaged: {}", words::are_of(count, damaged_files(&judgement)), counted(&judgement));
+                    format!("{} damaged: {}", words::are_of(count, words::files_of(&counts)), classes.join(", "));
                 // Where the reading at the end was asked for and did not come to its end.
                 let is_cut = validation.settings.sweeps && swept.is_err();
                 if is_cut { format!("at least {what}; the rest is not proved") } else { what }
@@ -301,7 +347,7 @@ impl Verdict {
                 let is_of_tree = is_tree(validation, group.target);
                 let place = |range: &DamageRange| range_text(validation, group, range);
                 let whose = |device: u64| files.name(plan, validation, device);
-                told(plan.place_name(group.target), group, is_of_tree, (&place, whose))
+                described(plan.place_name(group.target), group, is_of_tree, (&place, whose))
             })
             .collect();
         sentences.extend(beyond_sentence(&judgement));
@@ -311,26 +357,13 @@ impl Verdict {
     }
 }
 
-/// Places that are not what they must be, blocks and whole files.
-fn places(judgement: &DamageOverview) -> u64 {
-    judgement.groups.iter().map(|group| group.blocks).chain(judgement.beyond.values().copied()).sum()
-}
-
-/// Whole files that are not what they must be.
-fn damaged_files(judgement: &DamageOverview) -> u64 {
-    let kept = judgement.groups.iter().filter(|group| words::is_of_file(group.class)).map(|group| group.blocks);
-    let beyond = judgement.beyond.iter().filter(|(class, _)| words::is_of_file(**class)).map(|(_, count)| count);
-    kept.sum::<u64>() + beyond.sum::<u64>()
-}
-
-/// How many blocks of which class.
-fn counted(judgement: &DamageOverview) -> String {
+/// How many places, blocks and whole files, are of which class.
+fn class_counts(judgement: &DamageOverview) -> BTreeMap<DamageClass, u64> {
     let mut counts: BTreeMap<DamageClass, u64> = judgement.beyond.clone();
     for group in &judgement.groups {
         *counts.entry(group.class).or_default() += group.blocks;
     }
-    let classes: Vec<String> = counts.iter().map(|(class, count)| format!("{count} {}", class.name())).collect();
-    classes.join(", ")
+    counts
 }
 
 /// Those of which it is not kept where they are, and which are in no group; `None`: of all it is.
@@ -343,11 +376,11 @@ fn beyond_sentence(judgement: &DamageOverview) -> Option<String> {
 #[must_use]
 pub fn group_sentence(target: &str, group: &DamageGroup) -> String {
     let place = |range: &DamageRange| format!("{:#x} ({})", range.address, format_bytes(range.bytes));
-    told(target, group, false, (&place, |_| None))
+    described(target, group, false, (&place, |_| None))
 }
 
 /// The same, by the words for places, and for whose the data is that has a device in its stamps.
-fn told(
+fn described(
     target: &str,
     group: &DamageGroup,
     is_of_tree: bool,

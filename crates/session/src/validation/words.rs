@@ -2,6 +2,7 @@
 
 use quantity::text::format_bytes;
 use stamp::DamageClass;
+use std::collections::BTreeMap;
 use validation::Damage;
 
 /// What happened to a block of this class.
@@ -40,6 +41,11 @@ pub(super) fn sentence(
 /// Is it about whole files, and not about blocks?
 pub(super) fn is_of_file(class: DamageClass) -> bool {
     matches!(class, DamageClass::MissingFile | DamageClass::WrongSize | DamageClass::DeletedFile)
+}
+
+/// How many of these are about whole files.
+pub(super) fn files_of(counts: &BTreeMap<DamageClass, u64>) -> u64 {
+    counts.iter().filter(|(class, _)| is_of_file(**class)).map(|(_, count)| count).sum()
 }
 
 /// How many blocks, or files, are of a class.

@@ -152,7 +152,7 @@ impl TreeValidation {
             let is_alike = block_bytes.0 == block_bytes.1;
             for at in 0..if is_alike { from.blocks.min(into.blocks) } else { 0 } {
                 if let (Some(old), Some(new)) = (from.block(at), into.block(at)) {
-                    // What a session before has left, and nobody has read, may be more than a state says.
+                    // What a session before has left, and no read has checked, may be more than a state says.
                     let is_of_before = self.cells.floor(old).is_some();
                     let state = if is_of_before { BlockState::Unknown } else { self.cells.states().get(old) };
                     to.cells.states().set(new, state);
@@ -174,31 +174,6 @@ impl TreeValidation {
         }
         self.set_pending(file, false);
         to.set_pending(file, false);
-    }
-
-    /// A file is about to be cut or extended to so many bytes, other than by writing. Waits for the journal.
-    pub fn resizing(&self, file: u32, bytes: u64) {
-        self.announce(&[(self, file, FileIntent::Resize(bytes))]);
-    }
-
-    /// A file's size was set; what was added reads as zeroes.
-    pub fn resized(&self, file: u32, bytes: u64, is_done: bool) {
-        let before = self.must(file);
-        if is_done {
-            let block_bytes = self.cells.rules().block_bytes;
-            if let FileMust::There(Some(old)) = before
-                && old < bytes
-            {
-                self.gap(&self.extent(file), old, bytes.next_multiple_of(block_bytes));
-            } else {
-                self.forget_from(file, bytes);
-            }
-        }
-        self.set_must(file, FileMust::There(is_done.then_some(bytes)));
-        if let Some(TargetJournal { journal, target }) = &self.journal {
-            journal.file_resized((*target, file), bytes, is_done);
-        }
-        self.set_pending(file, false);
     }
 
     /// A file is about to be made durable; `is_data_only`: nothing is asked for its name (`fdatasync`).
